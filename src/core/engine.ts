@@ -1,0 +1,58 @@
+/**
+ * The four verbs' first two, for Python: read and judge. One engine serves the command line, the language server and
+ * the tests. The engine does no I/O: the caller hands it the grammars and, through `FileSource`, other files' text.
+ */
+import type { Finding, Note } from './finding';
+
+/** How the engine asks for another file of the project. Paths are those of the report: relative, forward slashes. */
+export interface FileSource {
+  /** Text of the file, or undefined when there is none. Must be cheap to ask twice. */
+  read(path: string): string | undefined;
+}
+
+export interface CheckOptions {
+  /** Report lazy broadcasts as hints too. Default false. */
+  readonly hints?: boolean;
+  /** Shape bindings of the project, below those that stand in the file (`# ikbo: B=1024`). */
+  readonly shapes?: Readonly<Record<string, number>>;
+  /** Resolves imports; without it the file is analysed alone. */
+  readonly files?: FileSource;
+}
+
+export interface Analysis {
+  readonly findings: readonly Finding[];
+  readonly notes: readonly Note[];
+  /** False when the file never mentions torch and was therefore not parsed. */
+  readonly parsed: boolean;
+}
+
+/** A change of a document, in UTF-16 offsets of the text before it. */
+export interface Change {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** An open file whose syntax tree is kept and re-parsed incrementally. Call `close` to free the tree. */
+export interface OpenDocument {
+  readonly path: string;
+  readonly text: string;
+  /** Applies one change after another. */
+  change(changes: readonly Change[]): void;
+  check(options?: CheckOptions): Analysis;
+  close(): void;
+}
+
+export interface Engine {
+  /** Parses, checks and forgets. Never throws on any text. */
+  check(path: string, text: string, options?: CheckOptions): Analysis;
+  /** Parse alone, for the speed benchmark: returns the number of syntax nodes. */
+  parse(text: string): number;
+  open(path: string, text: string): OpenDocument;
+}
+
+/** The two wasm files: web-tree-sitter's runtime and the Python grammar, as bytes. */
+export interface Grammars {
+  readonly runtime: Uint8Array;
+  readonly python: Uint8Array;
+}

@@ -1,0 +1,104 @@
+/**
+ * What the analysis says of one materialized (or lazy) broadcast, as plain data. The shape is the public report
+ * format `ikbo-report/1`: paths are relative with forward slashes, lines and columns are 1-based, edit offsets count
+ * UTF-16 code units from the start of the file.
+ */
+
+/** A half-open piece of source text: `endColumn` is the column after the last character. */
+export interface Site {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  readonly endLine: number;
+  readonly endColumn: number;
+}
+
+/** One step from the broadcast to the sink, in the order in which the data flows. */
+export interface ChainStep {
+  readonly path: string;
+  readonly line: number;
+  /** What happens here, in the field's words: "cat writes the copy", "Linear contracts the last axis". */
+  readonly what: string;
+}
+
+/** What the replica costs per call; symbolic, with numbers where every symbol is bound. */
+export interface Cost {
+  /** Bytes written for the replica, e.g. `B*Ku*2`. `?` stands for an unknown dimension. */
+  readonly bytes: string;
+  /** Floating-point operations spent on replicated rows that one row per source would not need. */
+  readonly flops: string;
+  /** The bindings used for the values below, or null when none are known. */
+  readonly bound: Readonly<Record<string, number>> | null;
+  readonly bytesValue: number | null;
+  readonly flopsValue: number | null;
+}
+
+export interface TextEdit {
+  readonly path: string;
+  /** UTF-16 offset of the first replaced code unit, and of the one after the last. Edits of a rewrite never overlap. */
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** `safe`: all guards proved. `suggestion`: correct under the printed condition. `none`: refused, with the reason. */
+export type Tier = 'safe' | 'suggestion' | 'none';
+
+export interface Rewrite {
+  /** Stable within a rule: `decompose`, `ikbo`, `drop-expand`, ... */
+  readonly id: string;
+  /** Imperative, as a menu entry: "Split the Linear and compute the user part once". */
+  readonly title: string;
+  readonly tier: Tier;
+  /** The condition of a suggestion, or why there is no edit; null for safe ones. */
+  readonly reason: string | null;
+  /** Empty exactly when the tier is `none`. */
+  readonly edits: readonly TextEdit[];
+}
+
+export type Level = 'error' | 'warning' | 'information' | 'hint';
+
+/** The range of the finding itself (path .. endColumn) is the broadcast's. */
+export interface Finding extends Site {
+  readonly rule: string;
+  readonly level: Level;
+  /** True when the replica is really written to memory; false for lazy (stride-0) ones, reported as hints on request. */
+  readonly materialized: boolean;
+  readonly message: string;
+  /** The expression that replicates. */
+  readonly broadcast: Site;
+  /** The operator that writes the replica; null for lazy ones. */
+  readonly written: Site | null;
+  /** The matrix product or attention that reads it. */
+  readonly consumer: Site;
+  readonly chain: readonly ChainStep[];
+  readonly cost: Cost;
+  readonly rewrites: readonly Rewrite[];
+  /** What to measure: the operator and its shapes, for `ikbo bench --finding`; null where no arm fits. */
+  readonly bench: BenchHint | null;
+}
+
+/** Shapes of the matched chain by the benchmark's own dimension names; null values are not known statically. */
+export interface BenchHint {
+  readonly op: 'concat-linear' | 'linear-compression' | 'attention';
+  readonly dims: Readonly<Record<string, number | null>>;
+}
+
+/** Something the user should know that is not a finding: a budget reached, a syntax error skipped. */
+export interface Note {
+  readonly path: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+export interface ReportError {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Report {
+  readonly schema: 'ikbo-report/1';
+  readonly findings: readonly Finding[];
+  readonly errors: readonly ReportError[];
+  readonly stats: { readonly files: number; readonly parsed: number; readonly milliseconds: number };
+}

@@ -1,0 +1,146 @@
+/**
+ * The benchmark's vocabulary and its wire: JSON lines on the host's stdin and stdout. Shared by the command line, the
+ * panel, the extension and the host. Unknown fields are ignored; `protocol` is checked at hello.
+ */
+export const BENCH_PROTOCOL = 1;
+
+export type Op = 'concat-linear' | 'linear-compression' | 'attention';
+export type Dtype = 'fp32' | 'fp16' | 'bf16';
+export type Regime = 'burst' | 'flush' | 'sustained';
+
+/** How candidates map to users: equal groups, groups drawn unevenly, or a random unsorted index. */
+export type Grouping = 'uniform' | 'uneven' | 'unsorted';
+
+/**
+ * Sizes by name. concat-linear: B rows, U users, Ku, Kc widths, M outputs. linear-compression: B, U, Ku, Kc, M, N.
+ * attention: B candidates, U users, Q queries per candidate, S history length, H heads, Hkv key heads, D head width.
+ */
+export type Dims = Readonly<Record<string, number>>;
+
+export interface BenchRequest {
+  readonly op: Op;
+  readonly dims: Dims;
+  readonly dtype: Dtype;
+  readonly grouping: Grouping;
+  /** `cpu` or `cuda:N`. */
+  readonly device: string;
+  readonly regimes: readonly Regime[];
+  /** Subset of arm ids, or null for all that the device has. */
+  readonly arms: readonly string[] | null;
+  /** Wall-clock budget of the measuring rounds, in seconds. */
+  readonly seconds: number;
+  readonly seed: number;
+  /** The user's Python for torch arms, or null for none. */
+  readonly python: string | null;
+}
+
+export interface DeviceInfo {
+  /** `cpu` or `cuda:N`. */
+  readonly id: string;
+  readonly name: string;
+  readonly kind: 'cpu' | 'cuda';
+  /** CPU: threads and instruction set; CUDA: compute capability, driver, memory. For people. */
+  readonly detail: string;
+  readonly memoryBytes: number;
+}
+
+/** Time of one arm in milliseconds per call. */
+export interface Timing {
+  readonly median: number;
+  readonly p10: number;
+  readonly p90: number;
+  /** 95 % bootstrap interval of the median. */
+  readonly low: number;
+  readonly high: number;
+  readonly samples: readonly number[];
+}
+
+export interface Check {
+  readonly ok: boolean;
+  /** ‖out - ref‖ / ‖ref‖ on sampled rows against an fp64 reference. */
+  readonly error: number;
+  /** The most that is accepted: 1.2 times the eager decomposed form's own error. */
+  readonly limit: number;
+  /** Elements that were never written (still poisoned). */
+  readonly unwritten: number;
+}
+
+export interface ArmResult {
+  readonly id: string;
+  readonly title: string;
+  readonly regime: Regime;
+  /** Null when the check failed or the arm could not run; `problem` says which. */
+  readonly timing: Timing | null;
+  readonly check: Check | null;
+  readonly problem: string | null;
+  /** On the operator's true operations and compulsory bytes. */
+  readonly gflops: number | null;
+  readonly gbytes: number | null;
+  readonly peakBytes: number | null;
+}
+
+/** Two arms of one run: is the first faster? Ratios are time(base) / time(arm). */
+export interface Comparison {
+  readonly regime: Regime;
+  readonly base: string;
+  readonly arm: string;
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  /** Two-sided Mann-Whitney p value. */
+  readonly p: number;
+  readonly verdict: 'faster' | 'slower' | 'no difference';
+}
+
+export interface Environment {
+  readonly device: DeviceInfo;
+  /** ISO date and time of the run, from the host. */
+  readonly date: string;
+  readonly version: string;
+  readonly clocksBefore: Readonly<Record<string, number>> | null;
+  readonly clocksAfter: Readonly<Record<string, number>> | null;
+  /** Measured in the same run: a large GEMM and a large copy. */
+  readonly ceilings: { readonly gflops: number; readonly gbytes: number } | null;
+}
+
+export interface BenchResult {
+  readonly schema: 'ikbo-bench/1';
+  readonly request: BenchRequest;
+  readonly environment: Environment;
+  readonly arms: readonly ArmResult[];
+  readonly comparisons: readonly Comparison[];
+  readonly warnings: readonly string[];
+}
+
+/** To the host. `id` is chosen by the caller and comes back with every answer. */
+export type HostRequest =
+  | { readonly id: number; readonly type: 'hello'; readonly protocol: number }
+  | { readonly id: number; readonly type: 'devices' }
+  | { readonly id: number; readonly type: 'run'; readonly request: BenchRequest }
+  | { readonly id: number; readonly type: 'cancel'; readonly run: number };
+
+/** From the host. A run ends with exactly one `result` or `error`. */
+export type HostResponse =
+  | { readonly id: number; readonly type: 'hello'; readonly protocol: number; readonly version: string }
+  | {
+      readonly id: number;
+      readonly type: 'devices';
+      readonly devices: readonly DeviceInfo[];
+      readonly notes: readonly string[];
+    }
+  | {
+      readonly id: number;
+      readonly type: 'progress';
+      readonly stage: string;
+      readonly done: number;
+      readonly total: number;
+    }
+  | {
+      readonly id: number;
+      readonly type: 'sample';
+      readonly arm: string;
+      readonly regime: Regime;
+      readonly milliseconds: number;
+    }
+  | { readonly id: number; readonly type: 'result'; readonly result: BenchResult }
+  | { readonly id: number; readonly type: 'error'; readonly message: string; readonly cancelled: boolean };
