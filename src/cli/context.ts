@@ -1,0 +1,19 @@
+/** What every subcommand needs: where it runs, where it writes, and the engine, made on first use. */
+import type { Engine } from '../core/engine';
+import { createEngine } from '../core/create-engine';
+import { readGrammars } from './grammars';
+import type { Output } from './output';
+
+export interface Context {
+  /** Paths given and reported are relative to this folder. */
+  readonly root: string;
+  /** The folder of the built bundles: grammars, host, addon. */
+  readonly dist: string;
+  readonly output: Output;
+  engine(): Promise<Engine>;
+}
+
+export function createContext(root: string, dist: string, output: Output): Context {
+  let engine: Promise<Engine> | undefined;
+  return { root, dist, output, engine: () => (engine ??= createEngine(readGrammars(dist))) };
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { createTwoFilesPatch } from 'diff';
+import { fixText, type AppliedFix } from '../core/fix';
+import type { Finding } from '../core/finding';
+import { analyse, fileSource } from './analyse';
+import type { Context } from './context';
+import { EXIT, type ExitCode } from './output';
+import { painter } from './text-report';
+import { describeError } from './walk';
+import { replaceFile } from './write-file';
+
+export interface FixArguments {
+  /** Write the files; otherwise print a unified diff. */
+  readonly write: boolean;
+  readonly rules: readonly string[];
+  readonly unsafe: boolean;
+  readonly prefer: string | null;
+}
+
+/** `ikbo fix`: 0 when nothing is left to fix, 1 when findings remain (or, without --write, a diff was printed), 2 on failure. */
+export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
+  const files = fileSource(context.root);
+  const engine = await context.engine();
+  const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], { files });
+  const options = {
+    files,
+    rules: given.rules.length > 0 ? new Set(given.rules) : null,
+    unsafe: given.unsafe,
+    prefer: given.prefer,
+  };
+  let failed = report.errors.length > 0;
+  for (const error of report.errors) context.output.error(`${error.path}: error: ${error.message}\n`);
+  const applied: AppliedFix[] = [];
+  const left: Finding[] = [];
+  for (const [path, text] of texts) {
+    const fixed = fixText(engine, path, text, options);
+    left.push(...fixed.left);
+    if (fixed.text === text) continue;
+    applied.push(...fixed.applied);
+    if (!given.write) {
+      const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, text, fixed.text, '', '', { context: 3 });
+      context.output.out(paintDiff(patch.slice(patch.indexOf('---')), context.output.color));
+      continue;
+    }
+    try {
+      replaceFile(join(context.root, path), fixed.text);
+      for (const one of fixed.applied) context.output.out(`${path}:${one.line}: ${one.rule} ${one.rewrite.title}\n`);
+    } catch (error) {
+      failed = true;
+      context.output.error(`${path}: error: not written: ${describeError(error)}\n`);
+    }
+  }
+  context.output.error(fixSummary(applied.length, left, given));
+  if (failed) return EXIT.failed;
+  return left.length > 0 || (!given.write && applied.length > 0) ? EXIT.findings : EXIT.clean;
+}
+
+function fixSummary(applied: number, left: readonly Finding[], given: FixArguments): string {
+  const done = `${applied} rewrite${applied === 1 ? '' : 's'} ${given.write ? 'applied' : 'proposed; apply with --write'}`;
+  const suggestions = left.filter((f) => f.rewrites.some((rewrite) => rewrite.tier === 'suggestion')).length;
+  const hint =
+    suggestions > 0 && !given.unsafe
+      ? ` (${suggestions} with suggestions: read their conditions with \`ikbo check\`, apply with --unsafe)`
+      : '';
+  return `${done}; ${left.length} finding${left.length === 1 ? '' : 's'} left${hint}\n`;
+}
+
+function paintDiff(patch: string, color: boolean): string {
+  const paint = painter(color);
+  if (!color) return patch;
+  return patch
+    .split('\n')
+    .map((line) => {
+      if (line.startsWith('+') && !line.startsWith('+++')) return paint('green', line);
+      if (line.startsWith('-') && !line.startsWith('---')) return paint('red', line);
+      return line.startsWith('@@') ? paint('cyan', line) : line;
+    })
+    .join('\n');
+}

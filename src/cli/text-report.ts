@@ -1,0 +1,76 @@
+/** The report for people: one block per finding with the source line, the way to the sink, the cost and the fixes. */
+import { styleText } from 'node:util';
+import type { Finding, Note, Report, Rewrite } from '../core/finding';
+
+type Style = Parameters<typeof styleText>[0];
+type Paint = (style: Style, text: string) => string;
+
+export function painter(color: boolean): Paint {
+  return (style, text) => (color ? styleText(style, text, { validateStream: false }) : text);
+}
+
+const LEVEL_STYLE = { error: 'red', warning: 'yellow', information: 'cyan', hint: 'gray' } as const;
+
+export function textReport(
+  report: Report,
+  notes: readonly Note[],
+  texts: ReadonlyMap<string, string>,
+  color: boolean,
+): string {
+  const paint = painter(color);
+  const blocks = report.findings.map((finding) => findingBlock(finding, texts.get(finding.path), paint));
+  const lines = [
+    ...notes.map((note) => `${note.path}:${note.line}: ${paint('gray', 'note')}: ${note.message}`),
+    ...report.errors.map((error) => `${error.path}: ${paint('red', 'error')}: ${error.message}`),
+  ];
+  return [...blocks, lines.join('\n'), summary(report)].filter((part) => part !== '').join('\n') + '\n';
+}
+
+function summary({ findings, errors, stats }: Report): string {
+  const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`;
+  const fixable = findings.filter((finding) => finding.rewrites.some((rewrite) => rewrite.tier === 'safe')).length;
+  const tail = fixable > 0 ? `, ${fixable} fixable with \`ikbo fix\`` : '';
+  const failed = errors.length > 0 ? `, ${count(errors.length, 'error')}` : '';
+  return `${count(findings.length, 'finding')}${tail}${failed} in ${count(stats.files, 'file')} (${stats.milliseconds} ms)`;
+}
+
+function findingBlock(finding: Finding, text: string | undefined, paint: Paint): string {
+  const where = `${finding.path}:${finding.line}:${finding.column}`;
+  const head = `${paint('bold', where)}: ${paint(LEVEL_STYLE[finding.level], finding.level)} ${paint('bold', finding.rule)} ${finding.message}`;
+  const chain = finding.chain.map((step) => {
+    const place = step.path === finding.path ? `line ${step.line}` : `${step.path}:${step.line}`;
+    return `    ${paint('gray', place.padEnd(9))} ${step.what}`;
+  });
+  return [
+    head,
+    ...excerpt(finding, text, paint),
+    ...chain,
+    ...finding.rewrites.map((r) => rewriteLine(r, paint)),
+    '',
+  ].join('\n');
+}
+
+function rewriteLine(rewrite: Rewrite, paint: Paint): string {
+  const mark =
+    rewrite.tier === 'safe'
+      ? paint('green', 'fix')
+      : rewrite.tier === 'suggestion'
+        ? paint('cyan', 'suggestion')
+        : paint('gray', 'no fix');
+  const reason = rewrite.reason === null ? '' : ` (${rewrite.reason})`;
+  return `    ${mark} ${rewrite.id}: ${rewrite.title}${reason}`;
+}
+
+/** The broadcast's first line with a caret line below it. Tabs stay tabs so that both lines align. */
+function excerpt(finding: Finding, text: string | undefined, paint: Paint): string[] {
+  const source = text?.split(/\r\n|\r|\n/)[finding.line - 1];
+  if (source === undefined) return [];
+  const margin = String(finding.line).padStart(6);
+  const before = source.slice(0, finding.column - 1).replace(/[^\t]/g, ' ');
+  const end = finding.endLine === finding.line ? finding.endColumn : source.length + 1;
+  const carets = '^'.repeat(Math.max(1, end - finding.column));
+  return [
+    `${paint('gray', `${margin} |`)} ${source}`,
+    `${paint('gray', '       |')} ${before}${paint('yellow', carets)}`,
+  ];
+}

@@ -1,0 +1,152 @@
+/** Finds the files to check: what is named, and what lies below a named directory and is not ignored. */
+import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
+import ignore, { type Ignore } from 'ignore';
+import type { ReportError } from '../core/finding';
+
+/** Never entered, whatever the ignore files say. */
+const SKIPPED_FOLDERS = new Set([
+  '.git',
+  '.hg',
+  '.svn',
+  'node_modules',
+  '__pycache__',
+  '.venv',
+  'venv',
+  '.tox',
+  '.nox',
+]);
+
+export interface Walk {
+  /** Absolute paths, sorted by report path, without duplicates. */
+  readonly files: readonly string[];
+  readonly errors: readonly ReportError[];
+}
+
+/** A path as reports name it: relative to `root`, with forward slashes. */
+export function reportPath(root: string, absolute: string): string {
+  const path = relative(root, absolute).split(sep).join('/');
+  return path === '' ? '.' : path;
+}
+
+/**
+ * Walks `paths` (relative to `root`). Files that are named are always taken; below directories only names that `wanted`
+ * accepts, without what `.gitignore` and `.ikboignore` files exclude. Links that lead back into an open folder are reported.
+ */
+export function walk(root: string, paths: readonly string[], wanted: (name: string) => boolean): Walk {
+  const files = new Map<string, string>();
+  const errors: ReportError[] = [];
+  const fail = (path: string, error: unknown) =>
+    errors.push({ path: reportPath(root, path), message: describeError(error) });
+
+  const visit = (folder: string, ignores: readonly Rules[], open: ReadonlySet<string>): void => {
+    let real: string;
+    let entries: string[];
+    try {
+      real = realpathSync(folder);
+      if (open.has(real)) {
+        errors.push({
+          path: reportPath(root, folder),
+          message: 'link leads back into a folder that contains it; not followed',
+        });
+        return;
+      }
+      entries = readdirSync(folder);
+    } catch (error) {
+      fail(folder, error);
+      return;
+    }
+    const inside = new Set(open).add(real);
+    const rules = [...ignores, ...rulesOf(folder)];
+    for (const name of entries.sort()) {
+      const path = join(folder, name);
+      try {
+        const stat = statSync(path);
+        if (stat.isDirectory()) {
+          if (!SKIPPED_FOLDERS.has(name) && !isIgnored(rules, path, true)) visit(path, rules, inside);
+        } else if (stat.isFile() && wanted(name) && !isIgnored(rules, path, false))
+          files.set(reportPath(root, path), path);
+      } catch (error) {
+        if (wanted(name)) fail(path, error);
+      }
+    }
+  };
+
+  for (const given of paths) {
+    const path = resolve(root, given);
+    try {
+      if (statSync(path).isDirectory()) visit(path, rulesAbove(path), new Set());
+      else files.set(reportPath(root, path), path);
+    } catch (error) {
+      fail(path, error);
+    }
+  }
+  const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { files: sorted.map(([, absolute]) => absolute), errors };
+}
+
+/** One ignore file and the folder that its patterns are relative to. */
+interface Rules {
+  readonly base: string;
+  readonly match: Ignore;
+}
+
+function rulesOf(folder: string): Rules[] {
+  return ['.gitignore', '.ikboignore'].flatMap((name) => {
+    try {
+      return [{ base: folder, match: ignore().add(readFileSync(join(folder, name), 'utf8')) }];
+    } catch {
+      return []; // No such file, or not readable: nothing is ignored by it.
+    }
+  });
+}
+
+/** The ignore files of the folders above, up to the repository's root, outermost first. */
+function rulesAbove(folder: string): Rules[] {
+  const chain: string[] = [];
+  for (let at = folder; ;) {
+    const parent = resolve(at, '..');
+    if (isRepositoryRoot(at) || parent === at) break;
+    chain.unshift(parent);
+    at = parent;
+  }
+  return chain.flatMap(rulesOf);
+}
+
+function isRepositoryRoot(folder: string): boolean {
+  try {
+    statSync(join(folder, '.git'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The innermost file that speaks of the path decides, as in git. */
+function isIgnored(rules: readonly Rules[], path: string, folder: boolean): boolean {
+  for (const { base, match } of [...rules].reverse()) {
+    const inside = reportPath(base, path);
+    const verdict = match.test(folder ? `${inside}/` : inside);
+    if (verdict.ignored) return true;
+    if (verdict.unignored) return false;
+  }
+  return false;
+}
+
+/** Node's error codes in words that say what to do about the file. */
+export function describeError(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'ENOENT':
+      return 'no such file or directory';
+    case 'EACCES':
+    case 'EPERM':
+      return 'not readable: permission denied';
+    case 'ELOOP':
+      return 'too many links: a link points to itself';
+    case 'EISDIR':
+      return 'is a directory';
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -1,0 +1,16 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+
+/** Replaces a file's text in one step: a crash leaves the old file or the new one. Follows links, keeps the mode. */
+export function replaceFile(path: string, text: string): void {
+  const target = realpathSync(path);
+  const fresh = `${target}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    writeFileSync(fresh, text, { flag: 'wx' });
+    chmodSync(fresh, statSync(target).mode & 0o7777);
+    renameSync(fresh, target);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw error;
+  }
+}
