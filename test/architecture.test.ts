@@ -27,10 +27,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'core/finding': [],
   'core/engine': ['core/finding'],
   protocol: [],
+  project: ['core'],
   bench: ['core', 'protocol'],
-  server: ['core', 'bench', 'protocol'],
-  cli: ['core', 'bench', 'server', 'protocol'],
-  extension: ['core', 'bench', 'server', 'cli', 'protocol'],
+  server: ['core', 'bench', 'project', 'protocol'],
+  cli: ['core', 'bench', 'project', 'server', 'protocol'],
+  extension: ['core', 'bench', 'project', 'server', 'protocol'],
   panel: ['protocol'],
 };
 

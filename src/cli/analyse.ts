@@ -1,11 +1,9 @@
 /** Walks, reads and checks: the part that `check` and `fix` share. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { CheckOptions, FileSource } from '../core/engine';
+import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import type { Context } from './context';
-import { decodeText, readText } from './read-text';
-import { reportPath, walk } from './walk';
+import { readText } from '../project/read-text';
+import { reportPath, walk } from '../project/walk';
 
 export interface Analysed {
   readonly report: Report;
@@ -15,25 +13,6 @@ export interface Analysed {
 }
 
 export const isPython = (name: string): boolean => name.endsWith('.py');
-
-/** Other files of the project, read at most once each. */
-export function fileSource(root: string): FileSource {
-  const cache = new Map<string, string | undefined>();
-  return {
-    read(path) {
-      if (cache.has(path)) return cache.get(path);
-      let text: string | undefined;
-      try {
-        const read = decodeText(readFileSync(join(root, path)));
-        text = 'text' in read ? read.text : undefined;
-      } catch {
-        text = undefined; // No such file: the import leads out of the project.
-      }
-      cache.set(path, text);
-      return text;
-    },
-  };
-}
 
 export async function analyse(context: Context, paths: readonly string[], options: CheckOptions): Promise<Analysed> {
   const started = performance.now();

@@ -1,5 +1,6 @@
 import type { Context } from './context';
-import { analyse, fileSource } from './analyse';
+import { fileSource } from '../project/file-source';
+import { analyse } from './analyse';
 import { EXIT, type ExitCode } from './output';
 import { textReport } from './text-report';
 

@@ -1,7 +1,7 @@
 /** What every subcommand needs: where it runs, where it writes, and the engine, made on first use. */
 import type { Engine } from '../core/engine';
 import { createEngine } from '../core/create-engine';
-import { readGrammars } from './grammars';
+import { readGrammars } from '../project/grammars';
 import type { Output } from './output';
 
 export interface Context {

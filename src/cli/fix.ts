@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { fixText, type AppliedFix } from '../core/fix';
 import type { Finding } from '../core/finding';
-import { analyse, fileSource } from './analyse';
+import { fileSource } from '../project/file-source';
+import { describeError } from '../project/walk';
+import { analyse } from './analyse';
 import type { Context } from './context';
 import { EXIT, type ExitCode } from './output';
 import { painter } from './text-report';
-import { describeError } from './walk';
 import { replaceFile } from './write-file';
 
 export interface FixArguments {
