@@ -1,0 +1,234 @@
+/**
+ * What the judge hands to the rules and, through them, to the rewriter: one materialized (or lazy) broadcast with its
+ * way to one sink, as facts about text. A rewrite needs nothing else and guesses nothing: what is null is not known,
+ * and the tier follows from `facts`.
+ */
+import type { AxisMap } from '../tensor/axis-map';
+import type { Dim } from '../tensor/dim';
+import type { Node } from '../python/syntax';
+
+/** Code of a rule whose match this is. */
+export type RuleCode =
+  | 'IKB101'
+  | 'IKB102'
+  | 'IKB103'
+  | 'IKB104'
+  | 'IKB201'
+  | 'IKB202'
+  | 'IKB203'
+  | 'IKB301'
+  | 'IKB302'
+  | 'IKB303'
+  | 'IKB304'
+  | 'IKB401';
+
+export interface Match {
+  readonly code: RuleCode;
+  /** The expression that replicates: `u.repeat_interleave(n, 0)`, `u[idx]`, the whole chained `x.unsqueeze(1).expand(..)`. */
+  readonly origin: Node;
+  /** The expression that writes the replica to memory; null for lazy ones. May be the sink itself. */
+  readonly written: Node | null;
+  readonly sink: Sink;
+  /** From the origin to the sink, in the order in which the data flows; both ends included. */
+  readonly path: readonly PathStep[];
+  /** Row axes of the sink's input that are replicas. At least one. The first is the one the message speaks of. */
+  readonly replicas: readonly ReplicaFact[];
+  /** For linear sinks: what the sink's input is along its contracted axis. Null for attention and recurrent sinks. */
+  readonly form: LinearForm | null;
+  /** For attention sinks (IKB201, IKB202, IKB203). */
+  readonly attention: AttentionFacts | null;
+  /** For products (IKB301, IKB302): which operand is replicated. */
+  readonly product: ProductFacts | null;
+  readonly cost: MatchCost;
+  readonly facts: Facts;
+  /** Conditions under which the replica exists, as source text: "self.use_context", "not self.training". Empty: always. */
+  readonly when: readonly string[];
+  /** Shapes bound by comments or options, by symbol as displayed (`B`). */
+  readonly bindings: Readonly<Record<string, number>>;
+  /** True when origin and sink are in the same function body: only then edits are possible. */
+  readonly local: boolean;
+  /** Information level only: CLS and query tokens (a replica that is a few rows of the sink's input). */
+  readonly minor: boolean;
+}
+
+export interface PathStep {
+  readonly node: Node;
+  /** In the field's words: "cat writes the copy". */
+  readonly what: string;
+  readonly kind: 'origin' | 'view' | 'row-wise' | 'concatenate' | 'write' | 'call' | 'sink';
+}
+
+export type SinkKind =
+  'linear' | 'matmul' | 'einsum' | 'convolution' | 'bilinear' | 'recurrent' | 'attention' | 'multihead-attention';
+
+export interface Sink {
+  readonly kind: SinkKind;
+  /** The call or `@` expression that contracts, in the function that matters for the text (see `Match.local`). */
+  readonly node: Node;
+  /** The argument that carries the replica, as it stands in the call. */
+  readonly input: Node | null;
+  /** Which axis of the input is contracted: from the back if negative. */
+  readonly contracted: number;
+  /** Source text of weight and bias, usable at the sink: `self.fc.weight`, `self.mlp[0].weight`, `weight`. */
+  readonly weight: string | null;
+  /** null: not known; 'none': there is no bias. */
+  readonly bias: string | 'none' | null;
+  /** For module sinks: the text of the module (`self.fc`, `self.mlp`), and how the linear is found in it. */
+  readonly module: ModuleFacts | null;
+  /** Which side of a matmul the replica is on: `left` as in `replica @ w`. */
+  readonly side: 'left' | 'right' | null;
+  /** Width of the product's output along the axis that the weight makes (N), where known. */
+  readonly outWidth: Dim;
+}
+
+export interface ModuleFacts {
+  /** Text that names the module at the sink: `self.fc`. */
+  readonly text: string;
+  /** Position of the linear in a Sequential that is called as a whole; null when `text` is the linear itself. */
+  readonly index: number | null;
+  /** Number of stages of that Sequential where known. */
+  readonly length: number | null;
+  /** The class as resolved: `nn.Linear`, `nn.Conv1d`; null when not proven. */
+  readonly kind: string | null;
+  /** Why it is not plainly that module: 'spectral_norm', 'subclass with its own forward', ...; null when it is. */
+  readonly doubt: string | null;
+  /** The constructor call (`nn.Linear(a, b)`), for widths and for `bias=False`. */
+  readonly constructor: Node | null;
+}
+
+/** One replicated axis of a value. */
+export interface ReplicaFact {
+  /** Axis of the value, from the front if the rank is known (>= 0), else from the back (< 0). */
+  readonly axis: number;
+  readonly rank: number | null;
+  readonly map: AxisMap;
+  readonly source: Dim;
+  readonly extent: Dim;
+  /** extent / source where it divides; the number of copies. */
+  readonly ratio: Dim;
+  /** Text of the ratio or extent as written (`x.shape[0]`, `n_cand`), or of the index (`cand_to_user`). */
+  readonly mapText: string | null;
+  /** Node of that text. */
+  readonly mapNode: Node | null;
+  readonly origin: Node;
+  /** The un-replicated expression: the receiver of `.repeat_interleave`, the `u` of `u[idx]`. */
+  readonly sourceExpression: Expression | null;
+  /** `named`: only the index's name says that it is many-to-one; a suggestion at most. */
+  readonly evidence: 'strong' | 'named';
+}
+
+/** An expression with what a rewrite must know to write it somewhere else. */
+export interface Expression {
+  readonly node: Node;
+  readonly text: string;
+  /** A name (or `self.x`) that holds this very value at the sink; null if none does. */
+  readonly boundName: string | null;
+  /** Names that the expression reads and that are assigned again between it and the sink, with the line. */
+  readonly rebound: readonly NameAt[];
+  /** True when evaluating it again (or later) changes nothing but cost: names, attributes, shapes, views, arithmetic. */
+  readonly pure: boolean;
+}
+
+export interface NameAt {
+  readonly name: string;
+  readonly line: number;
+}
+
+/** W x with x = [block | block | ...], each block a sum of coefficient * atom. */
+export interface LinearForm {
+  /** The concatenation (`torch.cat(...)`), or the addition; null when the input is one plain block. */
+  readonly node: Node | null;
+  /** Axis of the concatenation as for `ReplicaFact.axis`; null when one block. */
+  readonly axis: number | null;
+  /** A name that holds the concatenation, when it was assigned. */
+  readonly name: string | null;
+  readonly blocks: readonly FormBlock[];
+  /** Row-wise operators between concatenation and sink, in order (activations, views): they must be kept. */
+  readonly between: readonly Node[];
+}
+
+export interface FormBlock {
+  readonly node: Node;
+  readonly terms: readonly FormTerm[];
+  readonly width: Dim;
+  /** Always usable at the sink if the atom's expression is: `x.shape[-1]`, or a number. Null if no text is known. */
+  readonly widthText: string | null;
+}
+
+export interface FormTerm {
+  readonly coefficient: number;
+  /** One factor, or several for a product such as `q*k`. */
+  readonly factors: readonly Atom[];
+  /** True when all factors share a replicated row axis, so that the term can be computed at source size. */
+  readonly replicated: boolean;
+}
+
+export interface Atom {
+  /** The full-size expression, as it stands in the concatenation or sum. */
+  readonly expression: Expression;
+  /** Its replicated row axes; empty for a free atom. */
+  readonly replicas: readonly ReplicaFact[];
+}
+
+export interface AttentionFacts {
+  readonly callee: string;
+  readonly query: AttentionOperand;
+  readonly key: AttentionOperand;
+  readonly value: AttentionOperand;
+  readonly mask: Node | null;
+  /** Other arguments by keyword: `is_causal`, `dropout_p`, `scale`, `enable_gqa`. */
+  readonly keywords: Readonly<Record<string, Node>>;
+  /** Positional arguments after the value. */
+  readonly rest: readonly Node[];
+  /** Layout of the operands: `bhsd` (SDPA), `bshd` (flash, xformers), or null. */
+  readonly layout: 'bhsd' | 'bshd' | null;
+}
+
+export interface AttentionOperand {
+  readonly node: Node | null;
+  readonly expression: Expression | null;
+  readonly replicas: readonly ReplicaFact[];
+  readonly dims: readonly Dim[] | null;
+}
+
+export interface ProductFacts {
+  readonly callee: string;
+  readonly operands: readonly AttentionOperand[];
+  /** Index of the replicated operand in `operands`. */
+  readonly replicated: number;
+  /** The equation of an einsum, as a constant string. */
+  readonly equation: string | null;
+  /** Rule IKB302: why the product copies inside. */
+  readonly why: string | null;
+}
+
+export interface MatchCost {
+  /** Bytes written for the replica. */
+  readonly bytes: Dim;
+  /** Operations spent on replicated rows. */
+  readonly flops: Dim;
+  readonly bytesText: string;
+  readonly flopsText: string;
+  /** Ratio of copies to sources, where known as a number. */
+  readonly ratio: number | null;
+}
+
+/** What guards need. Each list is empty when there is nothing to object to. */
+export interface Facts {
+  /** Names read by the source expressions or the form's atoms that are rebound between producer and sink. */
+  readonly rebound: readonly NameAt[];
+  /** Per name on the path (the replica, the concatenation): where else it is read, apart from the path itself. */
+  readonly readers: Readonly<Record<string, readonly number[]>>;
+  /** In-place writes to a value on the path between producer and sink: `x.add_(..)`, `x[i] = ..`, `out=x`. */
+  readonly inPlace: readonly NameAt[];
+  /** Statements between producer and sink with effects of their own (calls of unknown functions as a statement, print). */
+  readonly effects: readonly Node[];
+  /** Lines of the statements from producer to sink that touch a syntax error. */
+  readonly syntaxErrors: readonly number[];
+  /** The producer and the sink are in different loops, branches or functions. */
+  readonly apart: 'loop' | 'branch' | 'function' | null;
+  /** Things assumed rather than proved: "view keeps the last axis". They cap the tier at `suggestion`. */
+  readonly assumptions: readonly string[];
+  /** A normalization over the concatenated axis, a dropout on the concatenation: why a split is wrong, or null. */
+  readonly blockedBy: string | null;
+}

@@ -1,0 +1,100 @@
+/**
+ * The vocabulary of the tensor program: what is known of a tensor, axis by axis. Both readers (Python text, ONNX
+ * graphs) speak it, and nothing after them knows which one spoke. All data is immutable.
+ */
+import type { MappedAxis } from './axis-map';
+import type { Dim } from './dim';
+
+/** Where something happens, in whatever the reader reads. UTF-16 offsets for text; line is 1-based. */
+export interface Place {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+  readonly line: number;
+}
+
+/** One step of the way from the broadcast to the sink; newest first, so that values share their past. */
+export interface Trail {
+  readonly place: Place;
+  readonly what: string;
+  readonly before: Trail | null;
+}
+
+/** A replicated axis: a small source plus a map. */
+export interface Replica extends MappedAxis {
+  /** The expression that replicates. */
+  readonly origin: Place;
+  /** Null while it is a stride-0 view; else the expression that wrote every copy to memory. */
+  readonly written: Place | null;
+  /** The tensor before it was replicated, as the reader knows it. */
+  readonly of: Tensor;
+  /** Under which branch conditions the replica exists: "when self.training". Empty: always. */
+  readonly when: readonly string[];
+  readonly trail: Trail | null;
+  /** Strong: proved by construction. Named: only the index's name says so (a suggestion at most). */
+  readonly evidence: 'strong' | 'named';
+}
+
+export interface Axis {
+  readonly dim: Dim;
+  readonly replica: Replica | null;
+}
+
+/**
+ * Axes known from the front and from the back. `exact`: `head` is all there is and `tail` is empty. Otherwise any
+ * number of unknown axes, also none, lies between.
+ */
+export interface Shape {
+  readonly exact: boolean;
+  readonly head: readonly Axis[];
+  readonly tail: readonly Axis[];
+}
+
+/** coefficient * product of factors, all aligned with the axes of the value that the form describes. */
+export interface Term {
+  readonly coefficient: number;
+  readonly factors: readonly Tensor[];
+}
+
+/** One block of a concatenation: a sum of terms over `width` positions of the form's axis. */
+export interface Block {
+  readonly width: Dim;
+  readonly terms: readonly Term[];
+  /** The operand of the concatenation, or the sum itself. */
+  readonly place: Place;
+}
+
+/** What a value is made of along one axis: cat, add, sub, negation and scalar factors build it. */
+export interface Form {
+  /** From the front if >= 0, from the back if < 0; null for a plain sum, which is one block along every axis. */
+  readonly axis: number | null;
+  readonly blocks: readonly Block[];
+  /** The concatenation, or the outermost addition. */
+  readonly place: Place;
+}
+
+/** What elements are, as far as it matters: masks and ids never count as replicas that cost anything. */
+export type Content = 'data' | 'parameter' | 'index' | 'mask' | 'random' | 'constant';
+
+/** Why an integer tensor maps many positions to one row (or that it does not). */
+export type IndexKind =
+  | { readonly kind: 'many-to-one'; readonly evidence: 'strong' | 'named'; readonly map: 'blocks' | 'indexed' }
+  | { readonly kind: 'edge-index' }
+  | { readonly kind: 'one-to-one' }
+  | { readonly kind: 'unknown' };
+
+export interface Tensor {
+  readonly kind: 'tensor';
+  /** Identity of the value: two names with the same id hold the same value. */
+  readonly id: number;
+  /** Identity of the memory: a view shares it with its base. */
+  readonly storage: number;
+  readonly shape: Shape;
+  readonly form: Form | null;
+  readonly content: Content;
+  readonly index: IndexKind;
+  /** Bytes per element where known. */
+  readonly itemSize: number | null;
+  /** The expression that made it, null for arguments. */
+  readonly place: Place | null;
+}
