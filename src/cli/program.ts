@@ -1,0 +1,132 @@
+/** The `ikbo` command: options and help. What each subcommand does is in its own file. */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { version } from '../../package.json';
+import { bench } from './bench';
+import { check } from './check';
+import type { Context } from './context';
+import { devices } from './devices';
+import { explain } from './explain';
+import { fix } from './fix';
+import { EXIT, type ExitCode } from './output';
+
+const EXIT_CODES = `
+Exit codes:
+  0  no findings
+  1  findings (for fix: findings left, or a diff printed)
+  2  could not run: wrong usage, or nothing could be read`;
+
+const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+
+/** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
+export async function program(context: Context, argv: readonly string[]): Promise<ExitCode> {
+  let code: ExitCode = EXIT.clean;
+  const set = (value: ExitCode): void => void (code = value);
+  const root = new Command('ikbo')
+    .description('Finds tensors that are copied once per row just before a matmul or attention, and removes the copy.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ writeOut: context.output.out, writeErr: context.output.error })
+    .addHelpText('after', EXIT_CODES);
+
+  root
+    .command('check')
+    .description('report materialized broadcasts in Python files')
+    .argument('[paths...]', 'files and folders (default: the current folder)')
+    .addOption(
+      new Option('--format <format>', 'how to print').choices(['text', 'json'] as const).default('text' as const),
+    )
+    .option('--hints', 'also report broadcasts that are read without a copy', false)
+    .action(async (paths: string[], options: { format: 'text' | 'json'; hints: boolean }) =>
+      set(await check(context, paths, options)),
+    );
+
+  root
+    .command('fix')
+    .description('rewrite findings; prints a unified diff unless --write is given')
+    .argument('[paths...]', 'files and folders (default: the current folder)')
+    .addOption(new Option('--diff', 'print a unified diff (the default)').conflicts('write'))
+    .option('--write', 'change the files', false)
+    .option('--rule <code>', 'only this rule; may be repeated', collect, [])
+    .option('--unsafe', 'also apply suggestions, whose conditions `ikbo check` prints', false)
+    .option('--prefer <id>', 'preferred rewrite where several are offered, e.g. ikbo')
+    .action(async (paths: string[], options: { write: boolean; rule: string[]; unsafe: boolean; prefer?: string }) =>
+      set(
+        await fix(context, paths, {
+          write: options.write,
+          rules: options.rule.map((rule) => rule.toUpperCase()),
+          unsafe: options.unsafe,
+          prefer: options.prefer ?? null,
+        }),
+      ),
+    );
+
+  root
+    .command('explain')
+    .description('explain a rule, or list all rules')
+    .argument('[rule]', 'code or name, e.g. IKB101')
+    .action((rule: string | undefined) => set(explain(context, rule)));
+
+  root
+    .command('bench')
+    .description('measure an operator before and after, against its opponents')
+    .addOption(
+      new Option('--op <op>', 'operator').choices(['concat-linear', 'linear-compression', 'attention'] as const),
+    )
+    .option('--preset <name>', 'named shapes; --preset list shows them')
+    .option('--shape <dims>', 'sizes by name, e.g. B=1024,U=15; others come from the preset', '')
+    .option('--finding <file:line>', 'the operator and shapes of a finding')
+    .option('--device <device>', 'cpu or cuda:N (default: the best one present)')
+    .addOption(new Option('--dtype <dtype>', 'element type').choices(['fp32', 'fp16', 'bf16'] as const))
+    .addOption(
+      new Option('--grouping <grouping>', 'how candidates map to users')
+        .choices(['uniform', 'uneven', 'unsorted'] as const)
+        .default('uniform' as const),
+    )
+    .addOption(
+      new Option('--regime <regime>', 'rest between launches')
+        .choices(['burst', 'flush', 'sustained', 'all'] as const)
+        .default('flush' as const),
+    )
+    .option('--arms <ids>', 'only these arms, separated by commas')
+    .option('--seconds <seconds>', 'time for the measuring rounds', seconds, 10)
+    .option('--seed <seed>', 'seed of the random data', integer, 1)
+    .option('--python <path>', 'interpreter for the torch arms (default: IKBO_PYTHON, else python3; "none" for none)')
+    .option('--json', 'print the result as JSON', false)
+    .option('--markdown', 'print the result as a Markdown table', false)
+    .action(async (options: Parameters<typeof bench>[1]) => set(await bench(context, options)));
+
+  root
+    .command('devices')
+    .description('list the devices that can be measured')
+    .option('--json', 'print as JSON', false)
+    .action(async (options: { json: boolean }) => set(await devices(context, options.json)));
+
+  root
+    .command('lsp')
+    .description('run the language server on stdin and stdout, for any editor')
+    .option('--stdio', 'accepted for editors that pass it', true)
+    .action(async () => {
+      const { serveStdio } = await import('../server/main');
+      await serveStdio();
+    });
+
+  try {
+    await root.parseAsync([...argv]);
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? EXIT.clean : EXIT.failed; // Commander has printed what is wrong.
+  }
+  return code;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 3600)) throw new InvalidArgumentError('a number of seconds above 0 and up to 3600.');
+  return value;
+}
+
+function integer(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('a whole number, 0 or more.');
+  return value;
+}
