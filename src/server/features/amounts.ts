@@ -1,0 +1,29 @@
+/** Symbolic costs as people read them: "2.1 GB copied per call at B=1024". */
+import type { Cost } from '../../core/finding';
+
+/** Decimal units, as data sheets of GPUs count bandwidth. */
+export function formatBytes(bytes: number): string {
+  return formatScaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
+}
+
+export function formatFlops(flops: number): string {
+  return formatScaled(flops, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP']);
+}
+
+export function describeCopy(cost: Cost): string {
+  if (cost.bytesValue === null) return `${cost.bytes} bytes copied per call`;
+  return `${formatBytes(cost.bytesValue)} copied per call${describeBindings(cost)}`;
+}
+
+/** " at B=1024, U=15": only the names that the formula contains. */
+export function describeBindings({ bytes, bound }: Cost): string {
+  const names = new Set(bytes.match(/[A-Za-z_]\w*/g));
+  const used = Object.entries(bound ?? {}).filter(([name]) => names.has(name));
+  return used.length > 0 ? ` at ${used.map(([name, size]) => `${name}=${size}`).join(', ')}` : '';
+}
+
+function formatScaled(value: number, units: readonly string[]): string {
+  const power = value < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
+  const scaled = value / 1000 ** power;
+  return `${scaled < 10 && power > 0 ? scaled.toFixed(1) : Math.round(scaled)} ${units[power]}`;
+}

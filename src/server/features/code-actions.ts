@@ -1,0 +1,91 @@
+/**
+ * Quick fixes from the diagnostics' data: one per rewrite that has edits (the first safe one preferred), "why no fix" for
+ * refused ones, and "ignore on this line". Nothing is recomputed; data of another version than the document's is void.
+ */
+import {
+  CodeActionKind,
+  type CodeAction,
+  type CodeActionParams,
+  type Diagnostic,
+  type TextDocumentEdit,
+  type TextEdit,
+} from 'vscode-languageserver';
+import type { TextDocument } from 'vscode-languageserver-textdocument';
+import { parseDiagnosticData, type DiagnosticData, type RewriteData } from '../../protocol/editor';
+import { SOURCE } from './diagnostics';
+import { EXPLAIN } from './commands';
+
+export function quickFixes(document: TextDocument, { context }: CodeActionParams): CodeAction[] {
+  if (!wants(context.only, CodeActionKind.QuickFix)) return [];
+  return context.diagnostics.flatMap((diagnostic) => {
+    const data = diagnostic.source === SOURCE ? parseDiagnosticData(diagnostic.data) : undefined;
+    return data && data.version === document.version ? actionsFor(document, diagnostic, data) : [];
+  });
+}
+
+/** Kinds are hierarchical: a request for `source` covers `source.fixAll.ikbo`. */
+export function wants(only: readonly string[] | undefined, kind: string): boolean {
+  return !only || only.some((asked) => asked === '' || kind === asked || kind.startsWith(`${asked}.`));
+}
+
+function actionsFor(document: TextDocument, diagnostic: Diagnostic, data: DiagnosticData): CodeAction[] {
+  const possible = data.rewrites.filter((rewrite) => rewrite.edits.length > 0);
+  const preferred = possible.find((rewrite) => rewrite.tier === 'safe');
+  const fixes = possible.map((rewrite): CodeAction => {
+    return {
+      title: titleOf(data.rule, rewrite),
+      kind: CodeActionKind.QuickFix,
+      diagnostics: [diagnostic],
+      ...(rewrite === preferred && { isPreferred: true }),
+      edit: { documentChanges: documentChanges(document, rewrite.edits) },
+    };
+  });
+  return [...fixes, ...whyNoFix(diagnostic, data), ...ignoreOnLine(document, diagnostic, data.rule)];
+}
+
+/** "IKB101 (safe): Split the Linear ..."; a suggestion also says what it depends on. */
+function titleOf(rule: string, { tier, title, reason }: RewriteData): string {
+  return `${rule} (${tier}): ${title}${tier === 'suggestion' && reason ? `, if ${reason.replace(/^if /i, '')}` : ''}`;
+}
+
+/** Versioned, so that a client refuses edits of a document that has changed since. */
+function documentChanges(document: TextDocument, edits: RewriteData['edits']): TextDocumentEdit[] {
+  const byUri = new Map<string, TextEdit[]>();
+  for (const { uri, range, newText } of edits) byUri.set(uri, [...(byUri.get(uri) ?? []), { range, newText }]);
+  return [...byUri].map(([uri, list]) => ({
+    textDocument: { uri, version: uri === document.uri ? document.version : null },
+    edits: list,
+  }));
+}
+
+function whyNoFix(diagnostic: Diagnostic, data: DiagnosticData): CodeAction[] {
+  const refused = data.rewrites.filter((rewrite) => rewrite.tier === 'none');
+  if (refused.length === 0) return [];
+  const reasons = refused.map(({ title, reason }) => `${title}: ${reason ?? 'not possible here'}`);
+  const title = `${data.rule}: Explain why ${refused.length < data.rewrites.length ? 'another fix is not offered' : 'there is no fix'}`;
+  const command = { title, command: EXPLAIN, arguments: [data.rule, reasons] };
+  return [{ title, kind: CodeActionKind.QuickFix, diagnostics: [diagnostic], command }];
+}
+
+/** Adds the comment to the line, or the rule to the comment that is there. Not where a backslash continues the line. */
+function ignoreOnLine(document: TextDocument, diagnostic: Diagnostic, rule: string): CodeAction[] {
+  const line = diagnostic.range.start.line;
+  const text = document.getText({ start: { line, character: 0 }, end: { line: line + 1, character: 0 } });
+  const content = text.trimEnd();
+  if (content.endsWith('\\')) return [];
+  const list = /#\s*ikbo:\s*ignore\[([^\]]*)\]/.exec(content);
+  const at = list ? list.index + list[0].length - 1 : content.length;
+  const newText = list ? `, ${rule}` : `  # ikbo: ignore[${rule}]`;
+  const range = {
+    start: { line, character: at },
+    end: { line, character: list ? at : text.replace(/[\r\n]+$/, '').length },
+  };
+  return [
+    {
+      title: `Ignore ${rule} on this line`,
+      kind: CodeActionKind.QuickFix,
+      diagnostics: [diagnostic],
+      edit: { documentChanges: documentChanges(document, [{ uri: document.uri, range, newText }]) },
+    },
+  ];
+}

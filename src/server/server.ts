@@ -1,0 +1,158 @@
+/** The language server: which message goes to which feature, and when documents are checked. */
+import {
+  CodeLensRefreshRequest,
+  DidChangeWatchedFilesNotification,
+  LSPErrorCodes,
+  ResponseError,
+  TextDocumentSyncKind,
+  TextDocuments,
+  type CancellationToken,
+  type Connection,
+  type InitializeParams,
+  type ServerCapabilities,
+} from 'vscode-languageserver';
+import type { Engine } from '../core/engine';
+import { BENCH_TARGETS_REQUEST, type BenchTarget } from '../protocol/editor';
+import { createClientSettings } from './client-settings';
+import { documentFactory, type LensDocument } from './documents';
+import { quickFixes, wants } from './features/code-actions';
+import { benchTargets, codeLenses } from './features/code-lens';
+import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND } from './features/commands';
+import { diagnosticsOf } from './features/diagnostics';
+import { FIX_ALL, fixAll } from './features/fix-all';
+import { hover } from './features/hover';
+import { fileOf, placeOf } from './places';
+import { createScheduler } from './scheduler';
+import { createSession, type Session } from './session';
+
+/** A document is checked once it has been quiet for as long as its last check took, within these bounds (milliseconds). */
+const SHORTEST_WAIT = 10;
+const LONGEST_WAIT = 300;
+/** Other documents may import the changed one; they can wait until typing pauses. */
+const OTHERS_WAIT = 400;
+/** Key of the scheduler for "everything that is open". */
+const ALL = '';
+
+const CAPABILITIES: ServerCapabilities = {
+  textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental, save: true },
+  codeActionProvider: { codeActionKinds: ['quickfix', FIX_ALL] },
+  codeLensProvider: {},
+  hoverProvider: true,
+  executeCommandProvider: { commands: COMMANDS },
+  workspace: { workspaceFolders: { supported: true, changeNotifications: true } },
+};
+
+/** Serves on the connection until the client ends it. The engine is made when the client initializes. */
+export function startServer(connection: Connection, createEngine: () => Promise<Engine>): void {
+  const settings = createClientSettings(connection);
+  const lastCheck = new Map<string, number>();
+  let folders: readonly string[] = [];
+  let client: InitializeParams['capabilities'] = {};
+  let benchCommand = SHOW_BENCH_COMMAND;
+  let session: Session | undefined;
+
+  const ready = (): Session => {
+    if (!session) throw new ResponseError(LSPErrorCodes.ServerCancelled, 'the server is not initialized yet');
+    return session;
+  };
+  const documents = new TextDocuments<LensDocument>(
+    documentFactory(
+      () => ready().engine,
+      (uri) => placeOf(uri, folders),
+    ),
+  );
+  const publish = (uri: string): void => {
+    const document = documents.get(uri);
+    if (!document || !settings.isKnown(uri)) return;
+    const started = performance.now();
+    const diagnostics = diagnosticsOf(ready(), document);
+    lastCheck.set(uri, performance.now() - started);
+    void connection.sendDiagnostics({ uri, version: document.text.version, diagnostics });
+  };
+  const publishAll = (): void => {
+    ready().forget();
+    documents.keys().forEach(publish);
+    if (client.workspace?.codeLens?.refreshSupport) void connection.sendRequest(CodeLensRefreshRequest.type);
+  };
+  const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
+  const checkSoon = (uri: string) =>
+    scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, lastCheck.get(uri) ?? 0)));
+
+  connection.onInitialize(async ({ capabilities, workspaceFolders, initializationOptions }) => {
+    client = capabilities;
+    folders = (workspaceFolders ?? []).flatMap(({ uri }) => fileOf(uri) ?? []);
+    const options = (initializationOptions ?? {}) as { readonly settings?: unknown; readonly benchCommand?: unknown };
+    settings.begin(client.workspace?.configuration ?? false, options.settings);
+    if (typeof options.benchCommand === 'string') benchCommand = options.benchCommand;
+    const engine = await createEngine();
+    session = createSession({ engine, documents: () => documents.all(), settings: settings.of });
+    return { serverInfo: { name: 'IKBO Lens' }, capabilities: CAPABILITIES };
+  });
+  connection.onInitialized(() => {
+    if (client.workspace?.didChangeWatchedFiles?.dynamicRegistration) {
+      const watchers = [{ globPattern: '**/*.py' }];
+      void connection.client.register(DidChangeWatchedFilesNotification.type, { watchers });
+    }
+    if (!client.workspace?.workspaceFolders) return;
+    connection.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
+      const gone = new Set(removed.map(({ uri }) => fileOf(uri)));
+      folders = [...folders.filter((folder) => !gone.has(folder)), ...added.flatMap(({ uri }) => fileOf(uri) ?? [])];
+    });
+  });
+
+  documents.onDidOpen(({ document: { uri } }) => void settings.known(uri).then(() => checkSoon(uri)));
+  documents.onDidChangeContent(({ document: { uri } }) => {
+    checkSoon(uri);
+    if (documents.keys().length > 1) scheduler.schedule(ALL, OTHERS_WAIT);
+  });
+  documents.onDidSave(() => scheduler.schedule(ALL, OTHERS_WAIT));
+  documents.onDidClose(({ document: { uri, tree } }) => {
+    scheduler.cancel(uri);
+    tree.close();
+    settings.close(uri);
+    lastCheck.delete(uri);
+    void connection.sendDiagnostics({ uri, diagnostics: [] });
+  });
+  connection.onDidChangeWatchedFiles(() => scheduler.schedule(ALL, OTHERS_WAIT));
+  connection.onDidChangeConfiguration(({ settings: value }) => {
+    settings.change(value);
+    void Promise.all(documents.keys().map(settings.known)).then(() => scheduler.schedule(ALL, 0));
+  });
+
+  /**
+   * Wraps a feature: it answers for the document as it was when the client asked. The turn lets cancellations and changes
+   * that have already arrived be read first, so that no work is done for an answer that nobody wants.
+   */
+  const answer =
+    <P extends { readonly textDocument: { readonly uri: string } }, R>(
+      feature: (document: LensDocument, params: P) => R,
+    ) =>
+    async (params: P, token: CancellationToken): Promise<R | ResponseError<void> | null> => {
+      const { uri } = params.textDocument;
+      const version = documents.get(uri)?.text.version;
+      await settings.known(uri);
+      await new Promise((turn) => setImmediate(turn));
+      const document = documents.get(uri);
+      if (token.isCancellationRequested) return new ResponseError(LSPErrorCodes.RequestCancelled, 'cancelled');
+      if (!document) return null;
+      if (document.text.version !== version)
+        return new ResponseError(LSPErrorCodes.ContentModified, 'document changed');
+      return feature(document, params);
+    };
+
+  connection.onCodeAction(
+    answer((document, params) => [
+      ...quickFixes(document.text, params),
+      // Only on request: it rewrites and checks again until nothing is left to fix.
+      ...(params.context.only && wants(params.context.only, FIX_ALL) ? fixAll(ready(), document) : []),
+    ]),
+  );
+  connection.onCodeLens(answer((document) => codeLenses(ready(), document, benchCommand)));
+  connection.onHover(answer((document, { position }) => hover(ready(), document, position)));
+  connection.onExecuteCommand(({ command, arguments: args }) => executeCommand(connection, command, args ?? []));
+  connection.onRequest(BENCH_TARGETS_REQUEST, (): BenchTarget[] =>
+    documents.all().flatMap((document) => benchTargets(ready(), document)),
+  );
+  documents.listen(connection);
+  connection.listen();
+}

@@ -1,0 +1,79 @@
+/** What all features share: the open documents and their analyses, each computed at most once per state of the project. */
+import { join } from 'node:path';
+import { TextDocument } from 'vscode-languageserver-textdocument';
+import type { CheckOptions, Engine } from '../core/engine';
+import type { Finding, Note } from '../core/finding';
+import { readText } from '../project/read-text';
+import type { LensDocument } from './documents';
+import { isSelected, type Settings } from './settings';
+
+export interface Checked {
+  readonly version: number;
+  readonly findings: readonly Finding[];
+  readonly notes: readonly Note[];
+}
+
+export interface Session {
+  readonly engine: Engine;
+  /** The analysis of the document as it is now. Synchronous and cached. */
+  check(document: LensDocument): Checked;
+  /** What `Engine.check` needs to come to the same findings for another text of this document. */
+  options(document: LensDocument): CheckOptions;
+  selected(document: LensDocument, finding: Finding): boolean;
+  /** A file of the document's project: as open in the client, else as on disk, undefined where there is none. */
+  file(document: LensDocument, path: string): TextDocument | undefined;
+  /** Something outside of the documents changed: settings, or files on disk. */
+  forget(): void;
+}
+
+export interface SessionParts {
+  readonly engine: Engine;
+  readonly documents: () => readonly LensDocument[];
+  readonly settings: (uri: string) => Settings;
+}
+
+const NOTHING = { findings: [], notes: [] } as const;
+
+export function createSession({ engine, documents, settings }: SessionParts): Session {
+  let checked = new WeakMap<LensDocument, Checked>();
+  const onDisk = new Map<string, TextDocument | undefined>();
+
+  const file = (document: LensDocument, path: string): TextDocument | undefined => {
+    const root = document.place.root;
+    if (path === document.place.path) return document.text;
+    const open = documents().find((other) => other.place.root === root && other.place.path === path);
+    if (open) return open.text;
+    if (root === null) return undefined;
+    const key = `${root}\0${path}`;
+    if (!onDisk.has(key)) {
+      const read = readText(join(root, path));
+      onDisk.set(key, 'text' in read ? TextDocument.create(path, 'python', 0, read.text) : undefined);
+    }
+    return onDisk.get(key);
+  };
+  const options = (document: LensDocument): CheckOptions => ({
+    hints: settings(document.uri).hints,
+    files: { read: (path) => file(document, path)?.getText() },
+  });
+  const selected = (document: LensDocument, finding: Finding) => isSelected(finding, settings(document.uri));
+
+  return {
+    engine,
+    options,
+    selected,
+    file,
+    check(document) {
+      const version = document.text.version;
+      const known = checked.get(document);
+      if (known?.version === version) return known;
+      const { findings, notes } = settings(document.uri).enable ? document.tree.check(options(document)) : NOTHING;
+      const fresh = { version, findings: findings.filter((finding) => selected(document, finding)), notes };
+      checked.set(document, fresh);
+      return fresh;
+    },
+    forget() {
+      checked = new WeakMap();
+      onDisk.clear();
+    },
+  };
+}
