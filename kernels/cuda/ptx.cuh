@@ -352,7 +352,7 @@ IKBO_DEVICE uint64_t swizzled_descriptor(uint32_t address, uint32_t block_stride
            static_cast<uint64_t>(1024 >> 4) << 32 | swizzle_128;
 }
 // What to add to a descriptor to move its address.
-constexpr uint64_t descriptor_step(int bytes) { return static_cast<uint64_t>(bytes >> 4); }
+IKBO_DEVICE constexpr uint64_t descriptor_step(int bytes) { return static_cast<uint64_t>(bytes >> 4); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Matrices of 8 x 8 16-bit elements between registers and shared memory; lanes 8i..8i+7 give the row addresses of matrix i

@@ -1,0 +1,21 @@
+// Launch parameters shared by the host and linear_compression.cu. Plain data, no device code.
+#pragma once
+
+#include <stdint.h>
+
+namespace ikbo {
+
+// Shape of the warp-specialized kernel's work; see linear_compression.cu.
+struct LinearCompressionWork {
+    void *user_part;        // fragments of the user result: written by the user launch, read by the candidate launch
+    const int32_t *user_of; // [batch], candidate launch only
+    int32_t batch;          // matrices in the input: candidates, or users
+    int32_t chunks;         // 64-column chunks per matrix
+    int32_t pairs;          // ceil(batch * chunks / 2)
+    int32_t row_pairs;      // pairs of row tiles that cover M; a cluster keeps one
+    int32_t k_blocks;       // 64-wide blocks of K
+    int32_t first_block;    // K block at which warpgroup 0 starts a tile; the order is cyclic
+    int32_t skew;           // how many K blocks later warpgroup 1 starts
+};
+
+}  // namespace ikbo
