@@ -145,5 +145,6 @@ def _check(
     full = mask is not None and mask.dim() == query.dim()
     if mask is not None and (mask.dim() > query.dim() or (full and mask.shape[0] not in (1, query.shape[0]))):
         raise ValueError(
-            f"attention: attn_mask of shape {tuple(mask.shape)} does not broadcast to the {query.shape[0]} rows of query."
+            f"attention: attn_mask of shape {tuple(mask.shape)} does not broadcast to the {query.shape[0]} rows of "
+            "query. Pass a mask for each row, or one for all."
         )

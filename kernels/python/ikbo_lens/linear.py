@@ -101,7 +101,7 @@ def _contract(
 def _part(name: str, i: int, block: Block, axis: int) -> _Part:
     x, maps = (block, ()) if isinstance(block, Tensor) else (block[0], tuple(block[1:]))
     if not isinstance(x, Tensor) or not all(isinstance(m, Map) for m in maps):
-        raise TypeError(f"{name}: block {i} must be a tensor or (tensor, map); make maps with ikbo_lens.repeats and co.")
+        raise TypeError(f"{name}: block {i} must be a tensor or (tensor, map), a map as ikbo_lens.repeats makes it.")
     if x.dim() < -axis:
         raise ValueError(f"{name}: block {i} has shape {tuple(x.shape)}, it needs at least {-axis} axes.")
     shape = tuple(x.shape)

@@ -110,7 +110,7 @@ def repeats(n: Union[int, Tensor], dim: int = 0) -> Map:
     if isinstance(n, Tensor):
         if n.dtype not in (torch.int64, torch.int32) or n.dim() > 1:
             raise TypeError(
-                f"ikbo_lens.repeats: counts must be a 1-D int64 or int32 tensor, not {n.dtype} of shape {tuple(n.shape)}."
+                f"ikbo_lens.repeats: counts must be 1-D int64 or int32, not {n.dtype} of shape {tuple(n.shape)}."
             )
         if n.device.type == "cpu" and bool((n < 0).any()):
             raise ValueError(f"ikbo_lens.repeats: counts must not be negative, the smallest is {int(n.min())}.")
