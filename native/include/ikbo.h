@@ -94,6 +94,17 @@ IKBO_API ikbo_status ikbo_stream_create(ikbo_device *device, void **out);
 IKBO_API void ikbo_stream_destroy(ikbo_device *device, void *stream);
 IKBO_API ikbo_status ikbo_synchronize(ikbo_device *device, void *stream);
 
+/* Timing. `issue` puts the work of one iteration on the stream and must not synchronize. CUDA: the iterations become one
+ * graph and are timed with events; CPU: they are called and timed with a steady clock. Each iteration is preceded by
+ * writing flush_bytes of scratch memory (0: none), which is not part of the time. `issue` and its context must outlive
+ * the recording. Replay waits for the device and gives the mean time of one iteration. */
+typedef struct ikbo_recording ikbo_recording;
+typedef ikbo_status (*ikbo_issue)(void *context, int32_t iteration, void *stream);
+IKBO_API ikbo_status ikbo_record(ikbo_device *device, ikbo_issue issue, void *context, int32_t iterations,
+                                 size_t flush_bytes, ikbo_recording **out);
+IKBO_API ikbo_status ikbo_replay(ikbo_recording *recording, double *milliseconds);
+IKBO_API void ikbo_recording_destroy(ikbo_recording *recording);
+
 typedef struct ikbo_map {
     int32_t kind;         /* ikbo_map_kind */
     int32_t index_bits;   /* IKBO_MAP_INDEX: 32 or 64 */
