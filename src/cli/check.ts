@@ -1,20 +1,93 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { version } from '../../package.json';
+import { rulePage, ruleUri, rules } from '../core/rules';
+import { makeBaseline } from '../project/baseline';
+import { findConfig } from '../project/config';
+import { decodeText } from '../project/read-text';
+import { describeError } from '../project/walk';
+import { analyse, analyseText, baselinePath, type Analysed, type AnalyseOptions } from './analyse';
+import { changedSince } from './changed';
 import type { Context } from './context';
-import { fileSource } from '../project/file-source';
-import { analyse } from './analyse';
-import { EXIT, type ExitCode } from './output';
-import { textReport } from './text-report';
+import { githubReport } from './formats/github';
+import { junitReport } from './formats/junit';
+import { sarifReport } from './formats/sarif';
+import { statisticsReport } from './formats/statistics';
+import { textReport } from './formats/text';
+import { EXIT, UsageError, type ExitCode } from './output';
+
+export const FORMATS = ['text', 'json', 'sarif', 'github', 'junit'] as const;
+export type Format = (typeof FORMATS)[number];
 
 export interface CheckArguments {
-  readonly format: 'text' | 'json';
+  readonly format: Format;
   readonly hints: boolean;
+  readonly statistics: boolean;
+  /** A git revision; only files that differ from it are checked. */
+  readonly changedSince: string | null;
+  /** Write the findings as a baseline to this file and report none. */
+  readonly writeBaseline: string | null;
+  readonly ignoreBaseline: boolean;
+  /** Path `-` reads this from standard input under this name. */
+  readonly stdinFilename: string | null;
 }
 
-/** `ikbo check`: 0 without findings, 1 with, 2 when a named path could not be read and nothing was found. */
+/** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
 export async function check(context: Context, paths: readonly string[], given: CheckArguments): Promise<ExitCode> {
-  const options = { hints: given.hints, files: fileSource(context.root) };
-  const { report, notes, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], options);
-  if (given.format === 'json') context.output.out(`${JSON.stringify(report, null, 2)}\n`);
-  else context.output.out(textReport(report, notes, texts, context.output.color));
+  const options: AnalyseOptions = {
+    config: findConfig(context.root),
+    hints: given.hints,
+    ignoreBaseline: given.ignoreBaseline || given.writeBaseline !== null,
+    only: given.changedSince === null ? null : changedSince(context.root, given.changedSince),
+  };
+  const analysed = paths.includes('-')
+    ? await analyseStdin(context, paths, given, options)
+    : await analyse(context, paths.length > 0 ? paths : ['.'], options);
+  const { report } = analysed;
+  if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, options, analysed);
+  context.output.out(given.statistics ? statisticsReport(report) : format(given.format, analysed, context));
   if (report.findings.some((finding) => finding.materialized)) return EXIT.findings;
-  return report.errors.length > 0 && report.stats.files <= report.errors.length ? EXIT.failed : EXIT.clean;
+  return report.errors.length > 0 && report.errors.length >= report.stats.files ? EXIT.failed : EXIT.clean;
+}
+
+async function analyseStdin(
+  context: Context,
+  paths: readonly string[],
+  given: CheckArguments,
+  options: AnalyseOptions,
+): Promise<Analysed> {
+  if (paths.length > 1) throw new UsageError('- (standard input) stands alone; name no other paths');
+  const read = decodeText(readFileSync(0));
+  if ('problem' in read) throw new UsageError(`standard input: ${read.problem}`);
+  return analyseText(context, given.stdinFilename ?? 'stdin.py', read.text, options);
+}
+
+function writeBaseline(context: Context, file: string, options: AnalyseOptions, { report }: Analysed): ExitCode {
+  const baseline = makeBaseline(report.findings, baselinePath(context, options.config));
+  try {
+    writeFileSync(resolve(context.root, file), `${JSON.stringify(baseline, null, 2)}\n`);
+  } catch (error) {
+    throw new UsageError(`${file}: not written: ${describeError(error)}`);
+  }
+  const named = options.config.baseline === null ? `; name it in ikbo.toml: baseline = "${file}"` : '';
+  context.output.error(`${file}: ${report.findings.length} findings recorded${named}\n`);
+  return EXIT.clean;
+}
+
+function format(name: Format, analysed: Analysed, context: Context): string {
+  const { report, notes, texts, suppressed } = analysed;
+  switch (name) {
+    case 'text':
+      return textReport(report, notes, texts, context.output.color);
+    case 'json':
+      return `${JSON.stringify(report, null, 2)}\n`;
+    case 'github':
+      return githubReport(report);
+    case 'junit':
+      return junitReport(report);
+    case 'sarif': {
+      const pages = rules.map((rule) => ({ ...rule, page: rulePage(rule), helpUri: ruleUri(rule.code) }));
+      return sarifReport({ report, suppressed, rules: pages, version, texts });
+    }
+  }
 }

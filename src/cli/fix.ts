@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { fixText, type AppliedFix } from '../core/fix';
 import type { Finding } from '../core/finding';
-import { fileSource } from '../project/file-source';
+import { findConfig } from '../project/config';
 import { describeError } from '../project/walk';
-import { analyse } from './analyse';
+import { analyse, checkOptions } from './analyse';
 import type { Context } from './context';
 import { EXIT, type ExitCode } from './output';
-import { painter } from './text-report';
+import { painter } from './formats/text';
 import { replaceFile } from './write-file';
 
 export interface FixArguments {
@@ -20,11 +20,12 @@ export interface FixArguments {
 
 /** `ikbo fix`: 0 when nothing is left to fix, 1 when findings remain (or, without --write, a diff was printed), 2 on failure. */
 export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
-  const files = fileSource(context.root);
   const engine = await context.engine();
-  const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], { files });
+  const config = findConfig(context.root);
+  const analysis = { config, hints: false, ignoreBaseline: true, only: null };
+  const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], analysis);
   const options = {
-    files,
+    ...checkOptions(context, analysis),
     rules: given.rules.length > 0 ? new Set(given.rules) : null,
     unsafe: given.unsafe,
     prefer: given.prefer,
@@ -33,7 +34,9 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
   for (const error of report.errors) context.output.error(`${error.path}: error: ${error.message}\n`);
   const applied: AppliedFix[] = [];
   const left: Finding[] = [];
-  for (const [path, text] of texts) {
+  for (const path of new Set(report.findings.map((finding) => finding.path))) {
+    const text = texts.get(path);
+    if (text === undefined) continue; // A finding whose broadcast is in a file outside the run.
     const fixed = fixText(engine, path, text, options);
     left.push(...fixed.left);
     if (fixed.text === text) continue;

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import { BaselineError } from '../project/baseline';
+import { ConfigError } from '../project/config';
 import { program } from './program';
 import { EXIT, UsageError } from './output';
 import { createContext } from './context';
@@ -8,6 +10,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.clean);
   throw error;
 });
+
+/** Mistakes in the call or in the project's own files: said without a stack. */
+const isUserError = (error: unknown): error is Error =>
+  error instanceof UsageError || error instanceof ConfigError || error instanceof BaselineError;
 
 const context = createContext(process.cwd(), __dirname, {
   out: (text) => process.stdout.write(text),
@@ -21,8 +27,6 @@ program(context, process.argv)
   })
   .catch((error: unknown) => {
     const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    process.stderr.write(
-      error instanceof UsageError ? `ikbo: ${error.message}\n` : `ikbo: internal error: ${detail}\n`,
-    );
+    process.stderr.write(isUserError(error) ? `ikbo: ${error.message}\n` : `ikbo: internal error: ${detail}\n`);
     process.exitCode = EXIT.failed;
   });

@@ -2,7 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../../package.json';
 import { bench } from './bench';
-import { check } from './check';
+import { check, FORMATS, type CheckArguments } from './check';
 import type { Context } from './context';
 import { devices } from './devices';
 import { explain } from './explain';
@@ -16,6 +16,9 @@ Exit codes:
   2  could not run: wrong usage, or nothing could be read`;
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
+
+type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename';
+type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: string };
 
 /** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
 export async function program(context: Context, argv: readonly string[]): Promise<ExitCode> {
@@ -31,13 +34,23 @@ export async function program(context: Context, argv: readonly string[]): Promis
   root
     .command('check')
     .description('report materialized broadcasts in Python files')
-    .argument('[paths...]', 'files and folders (default: the current folder)')
-    .addOption(
-      new Option('--format <format>', 'how to print').choices(['text', 'json'] as const).default('text' as const),
-    )
+    .argument('[paths...]', 'files and folders (default: the current folder); - reads standard input')
+    .addOption(new Option('--format <format>', 'how to print').choices(FORMATS).default('text'))
     .option('--hints', 'also report broadcasts that are read without a copy', false)
-    .action(async (paths: string[], options: { format: 'text' | 'json'; hints: boolean }) =>
-      set(await check(context, paths, options)),
+    .option('--statistics', 'print only the number of findings per rule', false)
+    .option('--changed-since <revision>', 'only files that differ from this git revision')
+    .option('--write-baseline <file>', 'record the findings in a file, so that later checks report only new ones')
+    .option('--ignore-baseline', 'report what the baseline records, too', false)
+    .option('--stdin-filename <path>', 'name and place of the text on standard input')
+    .action(async (paths: string[], options: CheckOptionValues) =>
+      set(
+        await check(context, paths, {
+          ...options,
+          changedSince: options.changedSince ?? null,
+          writeBaseline: options.writeBaseline ?? null,
+          stdinFilename: options.stdinFilename ?? null,
+        }),
+      ),
     );
 
   root

@@ -21,6 +21,8 @@ export interface CheckOptions {
 
 export interface Analysis {
   readonly findings: readonly Finding[];
+  /** Findings that a suppression comment silences (`suppress.ts`). */
+  readonly suppressed: readonly Finding[];
   readonly notes: readonly Note[];
   /** False when the file never mentions torch and was therefore not parsed. */
   readonly parsed: boolean;

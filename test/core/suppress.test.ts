@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Finding } from '../../src/core/finding';
 import { suppress } from '../../src/core/suppress';
+import { finding as make } from '../finding';
 
-const finding = (rule: string, line: number, endLine = line): Finding => {
-  const site = { path: 'a.py', line, column: 1, endLine, endColumn: 2 };
-  const cost = { bytes: '?', flops: '?', bound: null, bytesValue: null, flopsValue: null };
-  return {
-    ...site,
-    rule,
-    level: 'warning',
-    materialized: true,
-    message: '',
-    broadcast: site,
-    written: site,
-    consumer: site,
-    chain: [],
-    cost,
-    rewrites: [],
-    bench: null,
-  };
-};
+const finding = (rule: string, line: number, endLine = line) => make({ rule, line, endLine });
 
 describe('suppress', () => {
   const check = (

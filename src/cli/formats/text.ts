@@ -1,6 +1,6 @@
 /** The report for people: one block per finding with the source line, the way to the sink, the cost and the fixes. */
 import { styleText } from 'node:util';
-import type { Finding, Note, Report, Rewrite } from '../core/finding';
+import type { Finding, Note, Report, Rewrite } from '../../core/finding';
 
 type Style = Parameters<typeof styleText>[0];
 type Paint = (style: Style, text: string) => string;
