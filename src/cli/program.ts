@@ -119,7 +119,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .description('run the language server on stdin and stdout, for any editor')
     .option('--stdio', 'accepted for editors that pass it', true)
     .action(async () => {
-      const { serveStdio } = await import('../server/main');
+      const { serveStdio } = await import('../server/serve');
       await serveStdio();
     });
 

@@ -22,6 +22,7 @@ import { diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
 import { fileOf, placeOf } from './places';
+import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
 import { createSession, type Session } from './session';
 
@@ -85,12 +86,15 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     settings.begin(client.workspace?.configuration ?? false, options.settings);
     if (typeof options.benchCommand === 'string') benchCommand = options.benchCommand;
     const engine = await createEngine();
-    session = createSession({ engine, documents: () => documents.all(), settings: settings.of });
+    const projects = createProjects((message) => connection.window.showWarningMessage(message));
+    session = createSession({ engine, projects, documents: () => documents.all(), settings: settings.of });
     return { serverInfo: { name: 'IKBO Lens' }, capabilities: CAPABILITIES };
   });
   connection.onInitialized(() => {
     if (client.workspace?.didChangeWatchedFiles?.dynamicRegistration) {
-      const watchers = [{ globPattern: '**/*.py' }];
+      const watchers = ['**/*.py', '**/{ikbo,pyproject}.toml', '**/*baseline*.json'].map((globPattern) => ({
+        globPattern,
+      }));
       void connection.client.register(DidChangeWatchedFilesNotification.type, { watchers });
     }
     if (!client.workspace?.workspaceFolders) return;

@@ -5,6 +5,7 @@ import type { CheckOptions, Engine } from '../core/engine';
 import type { Finding, Note } from '../core/finding';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
+import type { Projects } from './projects';
 import { isSelected, type Settings } from './settings';
 
 export interface Checked {
@@ -19,7 +20,6 @@ export interface Session {
   check(document: LensDocument): Checked;
   /** What `Engine.check` needs to come to the same findings for another text of this document. */
   options(document: LensDocument): CheckOptions;
-  selected(document: LensDocument, finding: Finding): boolean;
   /** A file of the document's project: as open in the client, else as on disk, undefined where there is none. */
   file(document: LensDocument, path: string): TextDocument | undefined;
   /** Something outside of the documents changed: settings, or files on disk. */
@@ -28,13 +28,14 @@ export interface Session {
 
 export interface SessionParts {
   readonly engine: Engine;
+  readonly projects: Projects;
   readonly documents: () => readonly LensDocument[];
   readonly settings: (uri: string) => Settings;
 }
 
 const NOTHING = { findings: [], notes: [] } as const;
 
-export function createSession({ engine, documents, settings }: SessionParts): Session {
+export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
   const onDisk = new Map<string, TextDocument | undefined>();
 
@@ -51,29 +52,38 @@ export function createSession({ engine, documents, settings }: SessionParts): Se
     }
     return onDisk.get(key);
   };
-  const options = (document: LensDocument): CheckOptions => ({
-    hints: settings(document.uri).hints,
-    files: { read: (path) => file(document, path)?.getText() },
-  });
-  const selected = (document: LensDocument, finding: Finding) => isSelected(finding, settings(document.uri));
-
+  const options = (document: LensDocument): CheckOptions => {
+    const { config } = projects.of(document.place.root);
+    return {
+      hints: settings(document.uri).hints || config.hints,
+      shapes: config.shapes,
+      files: { read: (path) => file(document, path)?.getText() },
+    };
+  };
+  const analyse = (document: LensDocument): Omit<Checked, 'version'> => {
+    const { uri, place, tree } = document;
+    const own = settings(uri);
+    const project = projects.of(place.root);
+    if (!own.enable || project.excluded(place)) return NOTHING;
+    const { findings, notes } = tree.check(options(document));
+    return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes };
+  };
   return {
     engine,
     options,
-    selected,
     file,
     check(document) {
       const version = document.text.version;
       const known = checked.get(document);
       if (known?.version === version) return known;
-      const { findings, notes } = settings(document.uri).enable ? document.tree.check(options(document)) : NOTHING;
-      const fresh = { version, findings: findings.filter((finding) => selected(document, finding)), notes };
+      const fresh = { version, ...analyse(document) };
       checked.set(document, fresh);
       return fresh;
     },
     forget() {
       checked = new WeakMap();
       onDisk.clear();
+      projects.forget();
     },
   };
 }

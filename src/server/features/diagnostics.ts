@@ -6,7 +6,7 @@ import {
   type Range,
 } from 'vscode-languageserver';
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import type { ChainStep, Finding, Level, Rewrite, Site } from '../../core/finding';
+import type { ChainStep, Finding, Level, Note, Rewrite, Site } from '../../core/finding';
 import type { DiagnosticData, RewriteData } from '../../protocol/editor';
 import type { LensDocument } from '../documents';
 import { rulePage } from '../rule-pages';
@@ -24,7 +24,16 @@ const SEVERITY: Readonly<Record<Level, DiagnosticSeverity>> = {
 };
 
 export function diagnosticsOf(session: Session, document: LensDocument): Diagnostic[] {
-  return session.check(document).findings.map((finding) => diagnosticOf(session, document, finding));
+  const { findings, notes } = session.check(document);
+  return [
+    ...findings.map((finding) => diagnosticOf(session, document, finding)),
+    ...notes.map((note) => noteOf(document, note)),
+  ];
+}
+
+/** Notes are asides, like an ignore comment that silences nothing: no squiggle, no entry in the list of problems. */
+function noteOf(document: LensDocument, { line, message }: Note): Diagnostic {
+  return { range: lineRange(document.text, line - 1), severity: DiagnosticSeverity.Hint, source: SOURCE, message };
 }
 
 function diagnosticOf(session: Session, document: LensDocument, finding: Finding): Diagnostic {
