@@ -1,0 +1,118 @@
+// npm run demo: the main job on examples/, from installation to a measured gain. Works before node_modules exists.
+//   1 findings   2 every rewrite as a unified diff, on copies   3 a numeric check of each   4 a benchmark   5 a short report
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { ensurePackages, root } from './packages.mjs';
+import { missing, python } from './tools.mjs';
+
+const started = Date.now();
+const copies = join(root, 'build/demo');
+const title = (text) => console.log(`\n\x1b[1m== ${text}\x1b[0m`);
+
+function run(command, args, options = {}) {
+  return spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, ...options });
+}
+
+function must(command, args, what) {
+  const result = run(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (result.status !== 0) throw new Error(`${what} failed; its output is above`);
+}
+
+const ikbo = (...args) => run('node', ['dist/cli.js', ...args]);
+
+/** One file per rewrite that has edits: the example with that rewrite alone. */
+function writeCopies(findings, applyEdits) {
+  rmSync(copies, { recursive: true, force: true });
+  mkdirSync(copies, { recursive: true });
+  return findings.flatMap((finding) =>
+    finding.rewrites
+      .filter((rewrite) => rewrite.edits.length > 0)
+      .map((rewrite) => {
+        const name = `${basename(finding.path, '.py')}_${finding.line}_${finding.rule}_${rewrite.id}.py`;
+        const original = readFileSync(join(root, finding.path), 'utf8');
+        writeFileSync(join(copies, name), applyEdits(original, rewrite.edits));
+        return { finding, rewrite, name, original, path: join(copies, name) };
+      }),
+  );
+}
+
+const bytes = (n) => (n < 1e6 ? `${(n / 1e3).toFixed(0)} kB` : `${(n / 1e6).toFixed(1)} MB`);
+
+function numericCheck(rewrites) {
+  const pairs = rewrites.flatMap(({ finding, path }) => [join(root, finding.path), path]);
+  const env = { ...process.env, PYTHONPATH: join(root, 'kernels/python') };
+  const result = run(python(), [join(root, 'scripts/compare_models.py'), ...pairs], { env });
+  const lines = result.stdout.trim().split('\n').filter(Boolean);
+  if (lines.length !== rewrites.length) throw new Error(`the numeric check ended early:\n${result.stderr}`);
+  return lines.map((line, at) => ({ ...JSON.parse(line), ...rewrites[at] }));
+}
+
+try {
+  title('Installing and building');
+  ensurePackages();
+  must('node', ['scripts/build.mjs'], 'the build');
+  const noNative = missing.native();
+  if (noNative) console.log(`Native library not built: ${noNative}`);
+  else must('node', ['scripts/native.mjs', 'build'], 'the native build');
+
+  title('1. Findings in examples/');
+  const shown = ikbo('check', 'examples');
+  process.stdout.write(shown.stdout);
+  if (shown.status === 2) throw new Error(shown.stderr);
+  const { findings } = JSON.parse(ikbo('check', 'examples', '--format', 'json').stdout);
+
+  title('2. Rewrites, each alone on a copy in build/demo');
+  const { createRequire } = await import('node:module');
+  const require = createRequire(import.meta.url);
+  require('tsx/cjs');
+  const { applyEdits } = require('../src/core/edits.ts');
+  const { createTwoFilesPatch } = require('diff');
+  const rewrites = writeCopies(findings, applyEdits);
+  for (const { finding, rewrite, name, original, path } of rewrites) {
+    const condition = rewrite.reason ? `, if ${rewrite.reason}` : '';
+    console.log(
+      `\n${finding.path}:${finding.line} ${finding.rule} ${rewrite.id} (${rewrite.tier}${condition}): ${rewrite.title}`,
+    );
+    console.log(
+      createTwoFilesPatch(finding.path, `build/demo/${name}`, original, readFileSync(path, 'utf8'), '', '', {
+        context: 2,
+      }).replace(/^=+\n/, ''),
+    );
+  }
+
+  title('3. Numeric check of each rewrite');
+  const noTorch = missing.torch();
+  const checked = noTorch ? [] : numericCheck(rewrites);
+  if (noTorch) console.log(`Not checked: ${noTorch}`);
+  for (const one of checked) {
+    const outcome = one.ok
+      ? `relative error ${one.relative.toExponential(1)}, allocated ${bytes(one.bytes[0])} -> ${bytes(one.bytes[1])}`
+      : `FAILED ${one.error ?? `relative error ${one.relative}`}`;
+    console.log(`${basename(one.finding.path).padEnd(24)} ${one.finding.rule} ${one.rewrite.id.padEnd(12)} ${outcome}`);
+  }
+
+  title('4. Before and after, measured here');
+  let measured = '';
+  if (noNative) console.log(`Not measured: ${noNative}`);
+  else {
+    // One operator per story: a small ranking request that two CPU cores measure in seconds.
+    const bench = ikbo('bench', '--op', 'concat-linear', '--seconds', '6', '--python', noTorch ? 'none' : python());
+    process.stdout.write(bench.stdout);
+    if (bench.status !== 0) throw new Error(`the benchmark failed: ${bench.stderr}`);
+    measured = ', one operator measured';
+  }
+
+  title('Report');
+  const good = checked.filter(({ ok }) => ok).length;
+  console.log(
+    `${findings.length} findings, ${rewrites.length} rewrites, ${noTorch ? 'none checked numerically' : `${good} of ${checked.length} numerically equal`}${measured}.`,
+  );
+  console.log(
+    `Took ${((Date.now() - started) / 1000).toFixed(0)} s. Next: node dist/cli.js check YOUR_CODE, or open this folder in VS Code.`,
+  );
+  if (good < checked.length) process.exitCode = 1;
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
