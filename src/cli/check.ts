@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { version } from '../../package.json';
-import { rulePage, ruleUri, rules } from '../core/rules';
+import { rules } from '../core/rules';
+import { rulePage } from '../core/rules/page';
 import { makeBaseline } from '../project/baseline';
 import { findConfig } from '../project/config';
 import { decodeText } from '../project/read-text';
@@ -86,7 +87,7 @@ function format(name: Format, analysed: Analysed, context: Context): string {
     case 'junit':
       return junitReport(report);
     case 'sarif': {
-      const pages = rules.map((rule) => ({ ...rule, page: rulePage(rule), helpUri: ruleUri(rule.code) }));
+      const pages = rules.map((rule) => ({ ...rule, page: rulePage(rule) }));
       return sarifReport({ report, suppressed, rules: pages, version, texts });
     }
   }

@@ -1,4 +1,5 @@
-import { rulePage, rules } from '../core/rules';
+import { rules } from '../core/rules';
+import { rulePage } from '../core/rules/page';
 import type { Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
 

@@ -9,7 +9,6 @@ export interface SarifRule {
   readonly level: Level;
   /** The rule page, Markdown. */
   readonly page: string;
-  readonly helpUri: string;
 }
 
 export interface SarifInput {
@@ -53,7 +52,6 @@ export function sarifReport(input: SarifInput): string {
           name: rule.name,
           shortDescription: { text: rule.summary },
           help: { text: rule.page, markdown: rule.page },
-          helpUri: rule.helpUri,
           defaultConfiguration: { level: LEVEL[rule.level] },
         })),
       },

@@ -50,7 +50,6 @@ const rules: SarifInput['rules'] = [
     summary: 'copied',
     level: 'warning',
     page: '# IKB101\n',
-    helpUri: 'https://example.org/IKB101',
   },
 ];
 
