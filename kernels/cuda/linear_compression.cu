@@ -31,14 +31,13 @@ namespace {
 using namespace ptx;
 using ikbo::LinearCompressionWork;
 
-constexpr int kThreads = 384;
 constexpr int kConsumers = 2;
-constexpr int kChunk = 64;   // columns of a warpgroup
-constexpr int kBlockK = 64;  // 128 bytes: one swizzle row
+constexpr int kChunk = ikbo::kCompressionChunk;
+constexpr int kBlockK = ikbo::kCompressionBlockK;  // 128 bytes: one swizzle row
 constexpr int kStepK = 16;
 constexpr int kWeightSlots = 4;
 constexpr int kInputSlots = 6;
-constexpr int kStagedRows = 32;  // rows m of one store
+constexpr int kStagedRows = ikbo::kCompressionStagedRows;
 constexpr int kStagings = 2;     // buffers per warpgroup
 constexpr int kInputBox = kBlockK * kChunk * 2;
 constexpr int kStagingBytes = kStagedRows * kChunk * 2;
@@ -49,6 +48,8 @@ struct Shared {
     static constexpr int inputs = kWeightSlots * weight_box;
     static constexpr int stagings = inputs + kInputSlots * kConsumers * kInputBox;
     static constexpr int barriers = stagings + kConsumers * kStagings * kStagingBytes;
+    static_assert(barriers + 8 * (2 * kWeightSlots + 2 * kInputSlots + 4 * kStagings) + 1024 <=
+                  ikbo::compression_shared_bytes(Rows));
 
     uint32_t base;
 
@@ -354,7 +355,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
 }  // namespace
 
 #define IKBO_KERNEL(name, T, rows, last_steps, users)                                                                  \
-    extern "C" __global__ void __launch_bounds__(kThreads, 1)                                                          \
+    extern "C" __global__ void __launch_bounds__(ikbo::kCompressionThreads, 1)                                                         \
         name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ CUtensorMap input,                    \
              const __grid_constant__ CUtensorMap output, const LinearCompressionWork work) {                           \
         run<T, rows, last_steps, users>(&weight, &input, &output, work);                                               \

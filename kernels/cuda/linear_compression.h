@@ -5,6 +5,17 @@
 
 namespace ikbo {
 
+constexpr int kCompressionThreads = 384;
+constexpr int kCompressionChunk = 64;  // columns of a warpgroup
+constexpr int kCompressionBlockK = 64;
+constexpr int kCompressionStagedRows = 32;  // rows m of one store
+constexpr int kCompressionRows[] = {32, 64, 96, 128, 160, 192, 224};  // rows m of a block's tile
+
+// Dynamic shared memory: rings of 4 boxes of W and 6 x 2 of E, 2 x 2 staging buffers, barriers, alignment.
+constexpr int compression_shared_bytes(int rows) {
+    return 4 * rows * 128 + 6 * 2 * 8192 + 4 * kCompressionStagedRows * 128 + 512 + 1024;
+}
+
 // Shape of the warp-specialized kernel's work; see linear_compression.cu.
 struct LinearCompressionWork {
     void *user_part;        // fragments of the user result: written by the user launch, read by the candidate launch

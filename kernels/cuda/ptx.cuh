@@ -409,6 +409,13 @@ IKBO_DEVICE void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
 IKBO_DEVICE void copy_16(uint32_t to, const void *from, int valid) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
 }
+// The same for 4 bytes.
+IKBO_DEVICE void copy_4(uint32_t to, const void *from, int valid) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
+}
+IKBO_DEVICE void store_shared_16(uint32_t to, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
 IKBO_DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int Pending>
 IKBO_DEVICE void copy_wait() {

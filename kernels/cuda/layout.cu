@@ -1,0 +1,86 @@
+// Memory-bound helpers: packing the weight, writing the replica (stage 0), adding looked-up rows (stages 1 and 2).
+//
+// One row per block of grid.x (strided) and consecutive threads on consecutive 16-byte groups; rows or widths that do not allow
+// that are moved element by element (V = 1).
+#include "layout.h"
+
+#include "activation.cuh"
+#include "ptx.cuh"
+
+namespace {
+
+using namespace ikbo;
+
+template <int V>
+using Group = std::conditional_t<V == 8, uint4, uint16_t>;
+
+// A row is shared by the blocks of grid.y.
+IKBO_DEVICE int64_t first_group() { return static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; }
+IKBO_DEVICE int64_t groups() { return static_cast<int64_t>(gridDim.y) * blockDim.x; }
+
+template <int V>
+IKBO_DEVICE void gather(const GatherWork &work) {
+    for (int64_t row = blockIdx.x; row < work.rows; row += gridDim.x) {
+        uint16_t *to = static_cast<uint16_t *>(work.to) + row * work.to_stride;
+        for (int i = 0; i < work.blocks; ++i) {
+            const GatherWork::Block &block = work.block[i];
+            const int64_t source = block.row_of == nullptr ? row : block.row_of[row];
+            const auto *from = reinterpret_cast<const Group<V> *>(static_cast<const uint16_t *>(block.rows) + source * block.stride);
+            auto *into = reinterpret_cast<Group<V> *>(to);
+            for (int64_t k = first_group(); k < block.width / V; k += groups()) into[k] = from[k];
+            to += block.width;
+        }
+    }
+}
+
+template <typename T, int V>
+IKBO_DEVICE void gather_add(const GatherAddWork &work) {
+    for (int64_t row = blockIdx.x; row < work.rows; row += gridDim.x) {
+        T *to = static_cast<T *>(work.to) + row * work.to_stride;
+        for (int64_t k = first_group(); k < work.width / V; k += groups()) {
+            float sum[V];
+            for (int i = 0; i < work.sources; ++i) {
+                const GatherAddWork::Source &source = work.source[i];
+                const int64_t from = source.row_of == nullptr ? row : source.row_of[row];
+                const Group<V> values =
+                    reinterpret_cast<const Group<V> *>(static_cast<const T *>(source.rows) + from * source.stride)[k];
+                const T *elements = reinterpret_cast<const T *>(&values);
+#pragma unroll
+                for (int e = 0; e < V; ++e) {
+                    const float x = static_cast<float>(elements[e]);
+                    sum[e] = i == 0 ? x : static_cast<float>(static_cast<T>(sum[e] + x));
+                }
+            }
+            Group<V> result;
+            T *elements = reinterpret_cast<T *>(&result);
+#pragma unroll
+            for (int e = 0; e < V; ++e) {
+                if (work.sources == 0) sum[e] = 0.0f;
+                if (work.bias != nullptr)
+                    sum[e] = static_cast<float>(static_cast<T>(sum[e] + static_cast<float>(static_cast<const T *>(work.bias)[k * V + e])));
+                elements[e] = static_cast<T>(activate(sum[e], work.activation));
+            }
+            reinterpret_cast<Group<V> *>(to)[k] = result;
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" __global__ void pack_columns(const __grid_constant__ PackWork work) {
+    for (int64_t row = blockIdx.x; row < work.rows; row += gridDim.x) {
+        const uint16_t *from = static_cast<const uint16_t *>(work.from) + row * work.from_stride;
+        uint16_t *to = static_cast<uint16_t *>(work.to) + row * work.to_stride;
+        for (int64_t k = threadIdx.x; k < work.padded; k += blockDim.x) to[k] = k < work.width ? from[k] : uint16_t{0};
+    }
+}
+
+extern "C" __global__ void gather_wide(const __grid_constant__ GatherWork work) { gather<8>(work); }
+extern "C" __global__ void gather_single(const __grid_constant__ GatherWork work) { gather<1>(work); }
+
+extern "C" __global__ void gather_add_bf16(const __grid_constant__ GatherAddWork work) { gather_add<__nv_bfloat16, 8>(work); }
+extern "C" __global__ void gather_add_bf16_single(const __grid_constant__ GatherAddWork work) {
+    gather_add<__nv_bfloat16, 1>(work);
+}
+extern "C" __global__ void gather_add_fp16(const __grid_constant__ GatherAddWork work) { gather_add<__half, 8>(work); }
+extern "C" __global__ void gather_add_fp16_single(const __grid_constant__ GatherAddWork work) { gather_add<__half, 1>(work); }
