@@ -26,6 +26,7 @@ const node = {
 };
 const entries = {
   cli: 'src/cli/main.ts',
+  worker: 'src/cli/worker.ts',
   server: 'src/server/main.ts',
   extension: 'src/extension/main.ts',
   host: 'src/bench/host/main.ts',

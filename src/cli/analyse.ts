@@ -1,22 +1,23 @@
 /** Walks, reads, checks and selects: the part that `check` and `fix` share. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Analysis, CheckOptions } from '../core/engine';
+import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import { compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import type { Config } from '../project/config';
+import { checkFile, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
-import { readText } from '../project/read-text';
 import { excluder, selector } from '../project/select';
 import { reportPath, walk } from '../project/walk';
 import type { Context } from './context';
+import { checkOnThreads, threadsFor } from './pool';
 
 export interface Analysed {
   readonly report: Report;
   readonly notes: readonly Note[];
   /** Findings that a comment or the baseline silences. */
   readonly suppressed: readonly { readonly finding: Finding; readonly kind: 'inSource' | 'external' }[];
-  /** Text of every file that was checked, for excerpts and edits, by report path. */
+  /** Text of every file that has a finding, for excerpts and edits, by report path. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
@@ -27,40 +28,38 @@ export interface AnalyseOptions {
   readonly ignoreBaseline: boolean;
   /** Only files for which this holds; null for all. */
   readonly only: ReadonlySet<string> | null;
+  /** Threads at most; null for as many as the machine has processors. */
+  readonly jobs: number | null;
 }
 
 export const isPython = (name: string): boolean => name.endsWith('.py');
 
-/** What the engine is asked for, the same for every file of a run. */
-export function checkOptions(context: Context, options: Pick<AnalyseOptions, 'config' | 'hints'>): CheckOptions {
-  const { config } = options;
-  return { hints: options.hints || config.hints, shapes: config.shapes, files: fileSource(context.root) };
-}
-
-/** What one file adds to a run. */
-interface FileResult {
-  readonly analysis: Analysis;
-  readonly text: string;
+/** What the engine is asked for, the same for every file of a run; without the files, which each thread reads itself. */
+export function checkOptions({ config, hints }: Pick<AnalyseOptions, 'config' | 'hints'>): Omit<CheckOptions, 'files'> {
+  return { hints: hints || config.hints, shapes: config.shapes };
 }
 
 export async function analyse(context: Context, paths: readonly string[], options: AnalyseOptions): Promise<Analysed> {
   const started = performance.now();
-  const engine = await context.engine();
   const found = walk(context.root, paths, isPython);
   const excluded = excluder(options.config);
-  const check = checkOptions(context, options);
-  const errors: ReportError[] = [...found.errors];
-  const results = new Map<string, FileResult>();
-  let files = 0;
-  for (const file of found.files) {
-    const path = reportPath(context.root, file);
-    if (excluded(reportPath(options.config.folder, file)) || (options.only && !options.only.has(path))) continue;
-    files += 1;
-    const read = readText(file);
-    if ('problem' in read) errors.push({ path, message: read.problem });
-    else results.set(path, { analysis: engine.check(path, read.text, check), text: read.text });
-  }
-  return collect(context, options, results, errors, { files, started });
+  const wanted = found.files
+    .filter((file) => !excluded(reportPath(options.config.folder, file)))
+    .map((file) => reportPath(context.root, file))
+    .filter((path) => options.only === null || options.only.has(path));
+  const threads = threadsFor(wanted.length, options.jobs);
+  const check = checkOptions(options);
+  const outcomes =
+    threads > 1
+      ? await checkOnThreads({ root: context.root, dist: context.dist, options: check }, wanted, threads)
+      : await checkHere(context, wanted, check);
+  return collect(context, options, outcomes, { errors: found.errors, files: wanted.length, started });
+}
+
+async function checkHere(context: Context, paths: readonly string[], options: CheckOptions): Promise<FileOutcome[]> {
+  const engine = await context.engine();
+  const check = { ...options, files: fileSource(context.root) };
+  return paths.map((path) => checkFile(engine, context.root, path, check));
 }
 
 /** One text under a name, as `ikbo check -` does for an editor's buffer. */
@@ -72,45 +71,46 @@ export async function analyseText(
 ): Promise<Analysed> {
   const started = performance.now();
   const engine = await context.engine();
-  const analysis = engine.check(path, text, checkOptions(context, options));
-  return collect(context, options, new Map([[path, { analysis, text }]]), [], { files: 1, started });
+  const analysis = engine.check(path, text, { ...checkOptions(options), files: fileSource(context.root) });
+  return collect(context, options, [{ path, analysis, text }], { errors: [], files: 1, started });
 }
 
 function collect(
   context: Context,
   options: AnalyseOptions,
-  results: ReadonlyMap<string, FileResult>,
-  errors: readonly ReportError[],
-  run: { readonly files: number; readonly started: number },
+  outcomes: readonly FileOutcome[],
+  run: { readonly errors: readonly ReportError[]; readonly files: number; readonly started: number },
 ): Analysed {
   const { config } = options;
   const select = selector(config);
   const configPath = baselinePath(context, config);
   const kept = (list: readonly Finding[]) =>
     list.map((finding) => select(finding, configPath(finding))).filter((finding) => finding !== undefined);
-  const all = [...results.values()];
-  const findings = kept(all.flatMap(({ analysis }) => analysis.findings));
+  const checked = outcomes.flatMap((outcome) => ('analysis' in outcome ? [outcome] : []));
+  const problems = outcomes.flatMap((outcome) => ('problem' in outcome ? [outcome] : []));
+  const errors = [...run.errors, ...problems.map(({ path, problem }) => ({ path, message: problem }))];
+  const findings = kept(checked.flatMap(({ analysis }) => analysis.findings));
   const baseline = options.ignoreBaseline ? undefined : readBaseline(config);
   const compared = baseline ? compareBaseline(baseline, findings, configPath) : { findings, known: [] };
   const report: Report = {
     schema: 'ikbo-report/1',
     findings: compared.findings,
-    errors: [...errors].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)),
+    errors: errors.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)),
     stats: {
       files: run.files,
-      parsed: all.filter(({ analysis }) => analysis.parsed).length,
+      parsed: checked.filter(({ analysis }) => analysis.parsed).length,
       milliseconds: Math.round(performance.now() - run.started),
     },
   };
-  const silenced = kept(all.flatMap(({ analysis }) => analysis.suppressed));
+  const silenced = kept(checked.flatMap(({ analysis }) => analysis.suppressed));
   return {
     report,
-    notes: all.flatMap(({ analysis }) => analysis.notes),
+    notes: checked.flatMap(({ analysis }) => analysis.notes),
     suppressed: [
       ...silenced.map((finding) => ({ finding, kind: 'inSource' as const })),
       ...compared.known.map((finding) => ({ finding, kind: 'external' as const })),
     ],
-    texts: new Map([...results].map(([path, { text }]) => [path, text])),
+    texts: new Map(checked.flatMap(({ path, text }) => (text === null ? [] : [[path, text] as const]))),
   };
 }
 

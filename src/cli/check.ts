@@ -31,6 +31,8 @@ export interface CheckArguments {
   readonly ignoreBaseline: boolean;
   /** Path `-` reads this from standard input under this name. */
   readonly stdinFilename: string | null;
+  /** Threads at most. */
+  readonly jobs: number | null;
 }
 
 /** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
@@ -38,6 +40,7 @@ export async function check(context: Context, paths: readonly string[], given: C
   const options: AnalyseOptions = {
     config: findConfig(context.root),
     hints: given.hints,
+    jobs: given.jobs,
     ignoreBaseline: given.ignoreBaseline || given.writeBaseline !== null,
     only: given.changedSince === null ? null : changedSince(context.root, given.changedSince),
   };

@@ -3,6 +3,7 @@ import { createTwoFilesPatch } from 'diff';
 import { fixText, type AppliedFix } from '../core/fix';
 import type { Finding } from '../core/finding';
 import { findConfig } from '../project/config';
+import { fileSource } from '../project/file-source';
 import { describeError } from '../project/walk';
 import { analyse, checkOptions } from './analyse';
 import type { Context } from './context';
@@ -22,10 +23,11 @@ export interface FixArguments {
 export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
   const engine = await context.engine();
   const config = findConfig(context.root);
-  const analysis = { config, hints: false, ignoreBaseline: true, only: null };
+  const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null };
   const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], analysis);
   const options = {
-    ...checkOptions(context, analysis),
+    ...checkOptions(analysis),
+    files: fileSource(context.root),
     rules: given.rules.length > 0 ? new Set(given.rules) : null,
     unsafe: given.unsafe,
     prefer: given.prefer,

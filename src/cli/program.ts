@@ -17,8 +17,8 @@ Exit codes:
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
-type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename';
-type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: string };
+type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs';
+type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: CheckArguments[K] };
 
 /** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
 export async function program(context: Context, argv: readonly string[]): Promise<ExitCode> {
@@ -42,6 +42,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--write-baseline <file>', 'record the findings in a file, so that later checks report only new ones')
     .option('--ignore-baseline', 'report what the baseline records, too', false)
     .option('--stdin-filename <path>', 'name and place of the text on standard input')
+    .option('--jobs <number>', 'threads at most (default: one per processor)', positive)
     .action(async (paths: string[], options: CheckOptionValues) =>
       set(
         await check(context, paths, {
@@ -49,6 +50,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
           changedSince: options.changedSince ?? null,
           writeBaseline: options.writeBaseline ?? null,
           stdinFilename: options.stdinFilename ?? null,
+          jobs: options.jobs ?? null,
         }),
       ),
     );
@@ -141,5 +143,11 @@ function seconds(text: string): number {
 function integer(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('a whole number, 0 or more.');
+  return value;
+}
+
+function positive(text: string): number {
+  const value = integer(text);
+  if (value === 0) throw new InvalidArgumentError('1 or more.');
   return value;
 }
