@@ -29,6 +29,8 @@ struct Simd {
     void (*narrow)(int32_t dtype, const float *from, void *to, int64_t count); // rounds to nearest even, keeps NaN
     void (*add)(const float *from, float *to, int64_t count);
     void (*scale)(float factor, float *row, int64_t count);
+    float (*dot)(const float *a, const float *b, int64_t count);
+    void (*add_scaled)(float factor, const float *from, float *to, int64_t count);
     // One row of an online softmax: scores become exp(scale * score - max) with the running maximum, entries from
     // `count` to `padded` become 0, sum is carried over. Returns the factor for what was accumulated before.
     float (*softmax)(float *scores, int64_t count, int64_t padded, float scale, float *maximum, float *sum);
