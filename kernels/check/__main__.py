@@ -57,18 +57,11 @@ def time_linear_compression(library, options):
     for dtype in options.dtypes:
         shape = linear_compression.Shape(dtype=DTYPES[dtype])
         with contextlib.ExitStack() as stack:
-            arms = list(keep_open(stack, linear_compression.arms(library, shape, options.timed)))
+            arms = list(linear_compression.arms(library, shape, options.timed, stack))
             results = timing.measure(arms, options.regimes)
         print(timing.table(f"linear compression {shape}", results, arms[0][0]), flush=True)
         records.append({"shape": str(shape), "arms": results})
     return records
-
-
-def keep_open(stack, generator):
-    """A generator of arms holds its operators open until it is closed."""
-    stack.callback(generator.close)
-    for arm in generator:
-        yield arm
 
 
 def main():

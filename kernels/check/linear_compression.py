@@ -18,9 +18,9 @@ class Shape:
     columns: int = 256
     user_width: int = 1178
     candidate_width: int = 866
-    map: str = "repeats"
+    map: str = "index"
     index_dtype: torch.dtype = torch.int32
-    order: str = "sorted"  # sorted, reversed, random, same
+    order: str = "blocks"  # blocks (equal groups), sorted, reversed, random, same
     candidate_first: bool = False
     dtype: torch.dtype = torch.bfloat16
     weight_padding: int = 0
@@ -46,6 +46,7 @@ class Problem:
         if s.map == "index":
             index = torch.randint(0, s.users, (s.batch,), device="cuda", generator=g)
             index = {
+                "blocks": lambda: torch.arange(s.batch, device="cuda") * s.users // s.batch,
                 "sorted": lambda: index.sort().values,
                 "reversed": lambda: index.sort(descending=True).values,
                 "random": lambda: index,
@@ -155,7 +156,7 @@ def edge_shapes(count):
         "users": [1, 2, 7, 65],
         "map": ["repeats", "index", "all", "none"],
         "index_dtype": [torch.int32, torch.int64],
-        "order": ["sorted", "reversed", "random", "same"],
+        "order": ["blocks", "sorted", "reversed", "random", "same"],
         "candidate_first": [False, True],
         "dtype": [torch.bfloat16, torch.float16],
         "weight_padding": [0, 3, 8],
@@ -169,7 +170,7 @@ def edge_shapes(count):
         if pick["map"] == "none":
             pick["users"] = pick["batch"]
         elif pick["map"] == "repeats":
-            pick["users"] = -(-pick["batch"] // -(-pick["batch"] // min(pick["users"], pick["batch"])))
+            pick["users"] = max(u for u in range(1, pick["users"] + 1) if pick["batch"] % u == 0)
         yield Shape(**pick)
 
 
@@ -188,8 +189,9 @@ def rejects_bad_index(library):
     return failures
 
 
-def arms(library, shape, stages):
-    """The opponents, and our stages, as (name, function, TFLOP) on one set of inputs. TFLOPs are the operator's true ones."""
+def arms(library, shape, stages, stack):
+    """The opponents, and our stages, as (name, function, FLOPs) on one set of inputs; FLOPs are the operator's true ones. The
+    exit stack keeps our operators open."""
     s = shape
     problem = Problem(s)
     wu, wc = problem.weights()
@@ -207,5 +209,5 @@ def arms(library, shape, stages):
     yield "cuBLAS candidate GEMM alone (matmul)", lambda: torch.matmul(wc_padded, candidate_padded), gemm_flops
     yield "torch decomposed, padded", lambda: torch.matmul(wc_padded, candidate_padded).add_(torch.matmul(wu_padded, user_padded)[problem.user_of]), flops
     for stage in stages:
-        with problem.native(library, stage) as run:
-            yield f"{stage}: {run.kernel}", run, flops
+        run = stack.enter_context(problem.native(library, stage))
+        yield f"{stage}: {run.kernel}", run, flops
