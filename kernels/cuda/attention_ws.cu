@@ -2,7 +2,7 @@
 //
 //   out[b, q, h] = softmax(scale * Q[b, q, h] K[u(b), :, h / group]^T) V[u(b), :, h / group]
 //
-// Work: tiles of the plan (attention.cuh), dealt to the clusters in turn. Unit i of a tile goes to block i % Cluster,
+// Work: tiles of the plan (attention.h), dealt to the clusters in turn. Unit i of a tile goes to block i % Cluster,
 // warpgroup i / Cluster. Each block of a cluster loads its share of every K and V block and multicasts it.
 //
 // Roles (384 threads): warpgroups 0 and 1 compute, 240 registers each; warpgroup 2 loads, 32 registers: warp 0 K, warp 1 V,
@@ -21,7 +21,7 @@
 // Any m gives the same quotient as long as nothing overflows, so later blocks need no maximum: their partial sums tell. A
 // sum beyond `sum_limit` (rows that grow by more than 2^40 in bf16, 2^15 in fp16) makes the warpgroup compute that block's
 // scores again and move the reference; rows that did not grow keep theirs, so a row's bits do not depend on its neighbors.
-#include "attention.cuh"
+#include "attention.h"
 #include "wgmma.cuh"
 
 namespace ikbo {
@@ -29,10 +29,11 @@ namespace {
 
 using ptx::Major;
 
-constexpr int kConsumers = 2;
-constexpr int kThreads = 128 * (kConsumers + 1);
+constexpr int kConsumers = attention_consumers;
+constexpr int kThreads = attention_threads;
 constexpr int kUnitRows = attention_unit_rows;
-constexpr int kUnitTable = 8; // more than Q slots + 2: a unit's rows are read after its Q slot was given back
+// Not less than Q slots + 2: a unit's rows are read after its Q slot was given back.
+constexpr int kUnitTable = attention_unit_table;
 
 constexpr int kBarrierOrder = 1; // first named barrier of the turns, one per warpgroup; then one for each warpgroup alone
 
@@ -65,29 +66,21 @@ struct Shared {
     static constexpr int q_full = v_empty + 8 * Stages, q_empty = q_full + 8 * QSlots;
     static constexpr int bytes = q_empty + 8 * QSlots;
     static_assert(block % 1024 == 0 && QSlots + 2 <= kUnitTable && bytes <= 227 * 1024);
+    static_assert(sizeof(Unit) == attention_unit_bytes && bytes == attention_shared_bytes(D, Keys, Stages, QSlots));
 };
 
 // Largest sum of a thread's exponentials of a block: keeps every one below the largest value of T and leaves O room.
 template <typename T>
 constexpr float kSumLimit = std::is_same_v<T, __half> ? 32768.0f : 1099511627776.0f;
 
-// The warp's view of the tile list; every role walks it in the same way.
+// The tile that a cluster works on as its `turn`-th; every role walks the list in the same way. user is -1 past its end.
 template <int Cluster>
-struct TileWalk {
-    const AttentionTile *tiles;
-    int tile, step, end;
-
-    IKBO_DEVICE explicit TileWalk(const AttentionParams &p)
-        : tiles(p.tiles), tile(static_cast<int>(blockIdx.x) / Cluster), step(static_cast<int>(gridDim.x) / Cluster),
-          end(__ldg(&p.header->tiles)) {}
-    IKBO_DEVICE bool next(AttentionTile &out) {
-        if (tile >= end) return false;
-        const int4 t = __ldg(reinterpret_cast<const int4 *>(tiles + tile));
-        out = {t.x, t.y, t.z, t.w};
-        tile += step;
-        return true;
-    }
-};
+IKBO_DEVICE AttentionTile tile_at(const AttentionParams &p, int turn) {
+    const int index = (turn * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)) / Cluster;
+    if (index >= __ldg(&p.header->tiles)) return {-1, 0, 0, 0};
+    const int4 t = __ldg(reinterpret_cast<const int4 *>(p.tiles + index));
+    return {t.x, t.y, t.z, t.w};
+}
 
 struct KeyRange {
     int start, count;
@@ -97,6 +90,16 @@ IKBO_DEVICE KeyRange key_range(const AttentionParams &p, int user) {
     const int start = __ldg(p.key_offsets + user);
     return {start, __ldg(p.key_offsets + user + 1) - start};
 }
+
+// Where a slot's rows are.
+struct Slot {
+    int candidate, query;
+    IKBO_DEVICE Slot(const AttentionParams &p, int slot) {
+        const int position = slot / p.chunks;
+        candidate = __ldg(p.order + position);
+        query = (slot - position * p.chunks) * p.box_queries;
+    }
+};
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Loading
@@ -108,11 +111,12 @@ IKBO_DEVICE void load_keys(const CUtensorMap *map, const AttentionParams &p, uin
     constexpr int share = Keys / Cluster;
     const int rank = Cluster > 1 ? static_cast<int>(ptx::cluster_rank()) : 0;
     ptx::Ring<Stages> ring;
-    TileWalk<Cluster> walk(p);
-    AttentionTile tile;
-    while (walk.next(tile)) {
+    for (int turn = 0;; ++turn) {
+        const AttentionTile tile = tile_at<Cluster>(p, turn);
+        if (tile.user < 0) return;
         const KeyRange keys = key_range(p, tile.user);
         const int user = p.key_offsets == nullptr ? tile.user : 0;
+#pragma unroll 1
         for (int j = (keys.count + Keys - 1) / Keys - 1; j >= 0; --j) {
             ptx::barrier_wait(empty + 8 * ring.slot, ring.parity ^ 1);
             if (ptx::elect_one()) {
@@ -141,53 +145,45 @@ IKBO_DEVICE void load_units(const CUtensorMap *map, const AttentionParams &p, Un
     constexpr int q_half = kUnitRows * 128;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int rank = Cluster > 1 ? static_cast<int>(ptx::cluster_rank()) : 0;
-    ptx::Ring<QSlots> ring;
-    int sequence = 0;
-    TileWalk<Cluster> walk(p);
     AttentionTile tile;
-    for (bool more = true; more;) {
-        more = walk.next(tile);
-        int count = -1;
-        if (more) count = key_range(p, tile.user).count;
-        for (int w = 0; w < kConsumers; ++w) {
-            ptx::barrier_wait(empty + 8 * ring.slot, ring.parity ^ 1);
-            Unit &unit = units[sequence++ % kUnitTable];
-            const int first = tile.first + (w * Cluster + rank) * p.pack;
-            const int slots = more ? min(max(tile.first + tile.count - first, 0), p.pack) : 0;
-#pragma unroll
-            for (int part = 0; part < kUnitRows / 32; ++part) {
-                const int r = part * 32 + lane;
-                const int s = r / p.slot_rows, in_slot = r % p.slot_rows;
-                int row = -1;
-                if (s < slots) {
-                    const int query = (first + s) % p.chunks * p.box_queries + in_slot / p.group;
-                    const int candidate = __ldg(p.order + (first + s) / p.chunks);
-                    if (query < p.queries) row = (candidate * p.queries + query) * p.heads + tile.key_head * p.group + in_slot % p.group;
-                }
-                unit.row[r] = row;
+#pragma unroll 1
+    for (int sequence = 0;; ++sequence) {
+        const int w = sequence % kConsumers;
+        if (w == 0) tile = tile_at<Cluster>(p, sequence / kConsumers);
+        const bool end = tile.user < 0;
+        const int keys = end ? 0 : key_range(p, tile.user).count;
+        const int first = tile.first + (w * Cluster + rank) * p.pack;
+        const int slots = end ? 0 : min(max(tile.first + tile.count - first, 0), p.pack);
+        const int q_slot = sequence % QSlots;
+        ptx::barrier_wait(empty + 8 * q_slot, sequence / QSlots % 2 ^ 1);
+        Unit &unit = units[sequence % kUnitTable];
+#pragma unroll 1
+        for (int r = lane; r < kUnitRows; r += 32) {
+            int row = -1;
+            if (const AttentionRow place = p.row[r]; place.slot < slots) {
+                const Slot slot(p, first + place.slot);
+                const int query = slot.query + place.query;
+                if (query < p.queries) row = (slot.candidate * p.queries + query) * p.heads + tile.key_head * p.group + place.head;
             }
-            if (lane == 0) {
-                unit.work.blocks = more ? (count + Keys - 1) / Keys : -1;
-                unit.work.tail = (count + Keys - 1) % Keys + 1;
-                unit.work.slots = slots;
-            }
-            __syncwarp();
-            const int boxes = count > 0 ? slots : 0;
-            if (ptx::elect_one()) ptx::barrier_arrive_expect(full + 8 * ring.slot, boxes * p.slot_rows * 128 * (D / 64));
-            __syncwarp();
-            for (int s = 0; s < boxes; ++s) {
-                const int query = (first + s) % p.chunks * p.box_queries;
-                const int candidate = __ldg(p.order + (first + s) / p.chunks);
-                if (ptx::elect_one()) {
-#pragma unroll
-                    for (int h = 0; h < D / 64; ++h)
-                        ptx::tma_load(buffers + ring.slot * q_half * (D / 64) + h * q_half + s * p.slot_rows * 128, map,
-                                      full + 8 * ring.slot, 64 * h, tile.key_head * p.group, query, candidate);
-                }
-                __syncwarp();
-            }
-            ring.advance();
+            unit.row[r] = row;
         }
+        if (lane == 0) unit.work = {end ? -1 : (keys + Keys - 1) / Keys, (keys + Keys - 1) % Keys + 1, slots};
+        __syncwarp();
+        const int boxes = keys > 0 ? slots : 0;
+        if (ptx::elect_one()) ptx::barrier_arrive_expect(full + 8 * q_slot, boxes * p.slot_rows * 128 * (D / 64));
+        __syncwarp();
+#pragma unroll 1
+        for (int s = 0; s < boxes; ++s) {
+            const Slot slot(p, first + s);
+            if (ptx::elect_one()) {
+#pragma unroll
+                for (int h = 0; h < D / 64; ++h)
+                    ptx::tma_load(buffers + (q_slot * (D / 64) + h) * q_half + s * p.slot_rows * 128, map, full + 8 * q_slot, 64 * h,
+                                  tile.key_head * p.group, slot.query, slot.candidate);
+            }
+            __syncwarp();
+        }
+        if (end && w == kConsumers - 1) return;
     }
 }
 
@@ -215,11 +211,9 @@ IKBO_DEVICE float quad_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// Moves a descriptor's address. In 32 bits: the address field does not carry out of the low word.
-IKBO_DEVICE uint64_t moved(uint64_t descriptor, int bytes) {
-    const uint32_t low = static_cast<uint32_t>(descriptor) + static_cast<uint32_t>(bytes >> 4);
-    return (descriptor & 0xffffffff00000000ull) | low;
-}
+// The same value in every lane, as a value that the compiler keeps in a uniform register: descriptors built on it cost no
+// vector registers.
+IKBO_DEVICE int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // The same value, computed where it is used: kept in a register across the main loop it would make the loop spill.
 IKBO_DEVICE int recompute(int x) {
@@ -288,19 +282,19 @@ struct Consumer {
 
     // Products ------------------------------------------------------------------------------------------------------
     IKBO_DEVICE void issue_scores() {
-        const uint64_t a = ptx::swizzled_descriptor(shared + Smem::q + sequence % QSlots * Smem::q_bytes);
-        const uint64_t b = ptx::swizzled_descriptor(shared + Smem::k + at % Stages * Smem::block);
+        const uint64_t a = ptx::swizzled_descriptor(shared + Smem::q + uniform(sequence % QSlots) * Smem::q_bytes);
+        const uint64_t b = ptx::swizzled_descriptor(shared + Smem::k + uniform(at % Stages) * Smem::block);
 #pragma unroll
         for (int k = 0; k < D / 16; ++k)
-            ptx::wgmma_ss<T, Keys, Major::K, Major::K>(s, moved(a, k % 4 * 32 + k / 4 * Smem::q_half),
-                                                       moved(b, k % 4 * 32 + k / 4 * Smem::half), k > 0);
+            ptx::wgmma_ss<T, Keys, Major::K, Major::K>(s, a + ptx::descriptor_step(k % 4 * 32 + k / 4 * Smem::q_half),
+                                                       b + ptx::descriptor_step(k % 4 * 32 + k / 4 * Smem::half), k > 0);
         ptx::wgmma_commit();
     }
     IKBO_DEVICE void issue_output(int n, bool accumulate) {
-        const uint64_t b = ptx::swizzled_descriptor(shared + Smem::v + n % Stages * Smem::block, Smem::half);
+        const uint64_t b = ptx::swizzled_descriptor(shared + Smem::v + uniform(n % Stages) * Smem::block, Smem::half);
 #pragma unroll
         for (int k = 0; k < Keys / 16; ++k)
-            ptx::wgmma_rs<T, D, Major::MN>(o, probability[k], moved(b, k * 2048), accumulate || k > 0);
+            ptx::wgmma_rs<T, D, Major::MN>(o, probability[k], b + ptx::descriptor_step(k * 2048), accumulate || k > 0);
         ptx::wgmma_commit();
     }
 

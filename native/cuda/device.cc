@@ -194,7 +194,7 @@ Backend open_cuda(int32_t ordinal) {
     };
     b.concat_linear = [](const ikbo_concat_linear_shape &) -> Operator<ikbo_concat_linear_args> { no_kernel("concat-linear"); };
     b.linear_compression = [context](const ikbo_linear_compression_shape &shape) { return cuda_linear_compression(context, shape); };
-    b.attention = [](const ikbo_attention_shape &) -> Operator<ikbo_attention_args> { no_kernel("attention"); };
+    b.attention = [context](const ikbo_attention_shape &shape) { return cuda_attention(context, shape); };
     return b;
 }
 

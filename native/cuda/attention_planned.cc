@@ -1,0 +1,235 @@
+#include "attention_planned.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "attention.h"
+#include "error.h"
+
+namespace ikbo {
+namespace {
+
+using Shape = ikbo_attention_shape;
+using Args = ikbo_attention_args;
+
+std::size_t size(int64_t value) { return static_cast<std::size_t>(value); }
+int64_t parts(int64_t total, int64_t part) { return (total + part - 1) / part; }
+
+// How the query rows of a candidate and a key head are cut into units of 64 rows: see kernels/cuda/attention.h.
+struct Units {
+    int64_t group, box_queries, slot_rows, chunks, pack;
+
+    explicit Units(const Shape &s)
+        : group(s.heads / s.key_heads), box_queries(std::min(s.queries, attention_unit_rows / group)), slot_rows(box_queries * group),
+          chunks(parts(s.queries, box_queries)), pack(chunks > 1 ? 1 : attention_unit_rows / slot_rows) {}
+};
+
+// A build of the kernel: keys per block and blocks of a cluster, which share K and V.
+struct Variant {
+    int keys, stages, q_slots, cluster;
+};
+
+// The tail of the last block of keys is computed and thrown away, so the block size that wastes least wins; between equals
+// the larger one, which has fewer steps.
+Variant choose(const Shape &s, const Units &units) {
+    const double users = static_cast<double>(std::max<int64_t>(1, std::min(s.users, s.batch)));
+    const double units_of_head = static_cast<double>(s.batch * units.chunks) / static_cast<double>(units.pack) / users;
+    const int cluster = units_of_head >= 3 ? 2 : 1;
+    if (s.head_width == 64) return {176, 3, 4, cluster};
+    const auto cost = [&](int64_t keys) { return parts(std::max<int64_t>(1, s.keys), keys) * keys; };
+    return cost(128) * 100 < cost(176) * 97 ? Variant{128, 2, 4, cluster} : Variant{176, 2, 3, cluster};
+}
+
+class Planned {
+  public:
+    Planned(const SharedContext &context, const Shape &shape)
+        : context_(context), s_(shape), units_(shape), variant_(choose(shape, units_)),
+          tile_units_(attention_consumers * variant_.cluster) {
+        const std::string name = std::string("ikbo_attention_ws_") + (s_.dtype == IKBO_BF16 ? "bf16" : "fp16") + "_d" +
+                                 std::to_string(s_.head_width) + "_n" + std::to_string(variant_.keys) + "_c" +
+                                 std::to_string(variant_.cluster);
+        launch_.threads = attention_threads;
+        launch_.shared_bytes = static_cast<unsigned>(
+            attention_shared_bytes(static_cast<int>(s_.head_width), variant_.keys, variant_.stages, variant_.q_slots));
+        launch_.cluster = static_cast<unsigned>(variant_.cluster);
+        launch_.grid[0] = launch_.cluster;
+        plan_kernel_ = context->kernel("attention_plan", "ikbo_attention_plan");
+        kernel_ = context->kernel("attention_ws", name, launch_.shared_bytes);
+
+        const CurrentContext current(context->handle);
+        clusters_ = resident_clusters(kernel_, launch_);
+        if (clusters_ < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a block of %s", name.c_str());
+
+        const int64_t full = s_.batch * units_.chunks / (units_.pack * tile_units_);
+        const int64_t tiles = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
+        counts_ = Buffer(context, size(s_.users + 1) * 4, "candidates per user");
+        cursor_ = Buffer(context, size(s_.users) * 4, "places of users");
+        ranked_ = Buffer(context, size(s_.users) * 4, "users by length");
+        order_ = Buffer(context, size(s_.batch) * 4, "candidates by user");
+        tiles_ = Buffer(context, size(tiles) * sizeof(AttentionTile), "the tiles");
+        header_ = Buffer(context, sizeof(AttentionPlanHeader), "the plan");
+        work_ = work();
+    }
+
+    void prepare(const Args &args, CUstream stream) {
+        const CurrentContext current(context_->handle);
+        Launch how;
+        how.threads = attention_plan_threads;
+        launch(plan_kernel_, how, stream, plan(args));
+        check(driver().StreamSynchronize(stream), "waiting for the plan of attention");
+        AttentionPlanHeader header;
+        check(driver().MemcpyDtoH(&header, reinterpret_cast<CUdeviceptr>(header_.data()), sizeof header), "reading the plan");
+        refuse(header);
+        launch_.grid[0] = launch_.cluster * static_cast<unsigned>(std::min(clusters_, header.tiles));
+        described_ = {};
+    }
+
+    void run(const Args &args, CUstream stream) {
+        if (launch_.grid[0] == 0) return;
+        const CurrentContext current(context_->handle);
+        describe(args);
+        launch(kernel_, launch_, stream, q_map_, k_map_, v_map_, work_);
+    }
+
+    std::size_t workspace_bytes() const {
+        return counts_.bytes() + cursor_.bytes() + ranked_.bytes() + order_.bytes() + tiles_.bytes() + header_.bytes();
+    }
+    std::string kernel() const { return kernel_.name; }
+
+  private:
+    AttentionPlanParams plan(const Args &args) const {
+        AttentionPlanParams p{};
+        p.index = args.index;
+        p.key_offsets = s_.ragged ? args.key_offsets : nullptr;
+        p.map_kind = s_.map_kind;
+        p.index_bits = s_.index_bits;
+        p.repeats = s_.repeats;
+        p.batch = static_cast<int32_t>(s_.batch);
+        p.users = static_cast<int32_t>(s_.users);
+        p.keys = static_cast<int32_t>(s_.keys);
+        p.key_heads = static_cast<int32_t>(s_.key_heads);
+        p.total_keys = s_.total_keys;
+        p.chunks = static_cast<int32_t>(units_.chunks);
+        p.pack = static_cast<int32_t>(units_.pack);
+        p.units = tile_units_;
+        p.counts = static_cast<int32_t *>(counts_.data());
+        p.cursor = static_cast<int32_t *>(cursor_.data());
+        p.ranked = static_cast<int32_t *>(ranked_.data());
+        p.order = static_cast<int32_t *>(order_.data());
+        p.tiles = static_cast<AttentionTile *>(tiles_.data());
+        p.header = static_cast<AttentionPlanHeader *>(header_.data());
+        return p;
+    }
+
+    AttentionParams work() const {
+        AttentionParams p{};
+        p.tiles = static_cast<const AttentionTile *>(tiles_.data());
+        p.order = static_cast<const int32_t *>(order_.data());
+        p.header = static_cast<const AttentionPlanHeader *>(header_.data());
+        p.keys = static_cast<int32_t>(s_.keys);
+        p.queries = static_cast<int32_t>(s_.queries);
+        p.heads = static_cast<int32_t>(s_.heads);
+        p.group = static_cast<int32_t>(units_.group);
+        p.chunks = static_cast<int32_t>(units_.chunks);
+        p.pack = static_cast<int32_t>(units_.pack);
+        p.box_queries = static_cast<int32_t>(units_.box_queries);
+        p.slot_rows = static_cast<int32_t>(units_.slot_rows);
+        p.scale_log2 = s_.scale * 1.4426950408889634f;
+        for (int64_t r = 0; r < attention_unit_rows; ++r) {
+            const int64_t slot = r / units_.slot_rows, in_slot = r % units_.slot_rows;
+            p.row[r].slot = static_cast<uint8_t>(slot < units_.pack ? slot : attention_no_slot);
+            p.row[r].query = static_cast<uint8_t>(in_slot / units_.group);
+            p.row[r].head = static_cast<uint8_t>(in_slot % units_.group);
+        }
+        return p;
+    }
+
+    // The texts of validate.cc, which checks the same on the host.
+    void refuse(const AttentionPlanHeader &header) const {
+        const auto value = static_cast<long long>(header.bad_value);
+        switch (header.bad) {
+        case attention_bad_kinds: return;
+        case attention_bad_index:
+            fail(IKBO_BAD_INDEX, "the index of keys and values names row %lld at position %d, but its source has %lld rows", value,
+                 header.bad_row, static_cast<long long>(s_.users));
+        case attention_bad_first_offset: fail(IKBO_INVALID, "key_offsets starts with %lld; it must start with 0", value);
+        case attention_bad_descending: fail(IKBO_INVALID, "key_offsets descends at user %d", header.bad_row);
+        case attention_bad_length:
+            fail(IKBO_INVALID, "user %d has %lld keys, more than the longest user's %lld", header.bad_row, value,
+                 static_cast<long long>(s_.keys));
+        default:
+            fail(IKBO_INVALID, "key_offsets ends with %lld, but there are %lld rows of keys", value,
+                 static_cast<long long>(s_.total_keys));
+        }
+    }
+
+    CUtensorMap keys_map(const void *base, const char *what) const {
+        const int64_t row = s_.key_heads * s_.head_width;
+        const int64_t keys = s_.ragged ? s_.total_keys : s_.keys, users = s_.ragged ? 1 : s_.users;
+        return tensor_map({s_.dtype,
+                           {size(s_.head_width), size(s_.key_heads), size(keys), size(users)},
+                           {size(s_.head_width), size(row), size(keys * row)},
+                           {64, 1, static_cast<uint32_t>(variant_.keys / variant_.cluster), 1}},
+                          base, what);
+    }
+
+    // Tensor maps cost a microsecond each: made again only when pointers change.
+    void describe(const Args &args) {
+        work_.out = args.out;
+        work_.lse = s_.want_lse ? args.lse : nullptr;
+        work_.key_offsets = s_.ragged ? args.key_offsets : nullptr;
+        if (args.q == described_.q && args.k == described_.k && args.v == described_.v) return;
+        if (reinterpret_cast<uintptr_t>(args.out) % 16 != 0)
+            fail(IKBO_INVALID, "out must start at a multiple of 16 bytes for this kernel; it is at %p", args.out);
+        const int64_t row = s_.heads * s_.head_width;
+        q_map_ = tensor_map({s_.dtype,
+                             {size(s_.head_width), size(s_.heads), size(s_.queries), size(s_.batch)},
+                             {size(s_.head_width), size(row), size(s_.queries * row)},
+                             {64, static_cast<uint32_t>(units_.group), static_cast<uint32_t>(units_.box_queries), 1}},
+                            args.q, "q");
+        const bool keys = s_.ragged ? s_.total_keys > 0 : s_.keys > 0;
+        k_map_ = keys ? keys_map(args.k, "k") : q_map_; // never read when there are no keys
+        v_map_ = keys ? keys_map(args.v, "v") : q_map_;
+        described_ = args;
+    }
+
+    SharedContext context_;
+    Shape s_;
+    Units units_;
+    Variant variant_;
+    int tile_units_;
+    int clusters_ = 0;
+    Kernel plan_kernel_, kernel_;
+    Launch launch_;
+    Buffer counts_, cursor_, ranked_, order_, tiles_, header_;
+    AttentionParams work_{};
+    Args described_{};
+    CUtensorMap q_map_{}, k_map_{}, v_map_{};
+};
+
+} // namespace
+
+std::string planned_attention_refusal(const SharedContext &context, const Shape &s) {
+    if (!context->hopper())
+        return text("it needs compute capability 9.0, this device has %d.%d", context->capability / 10, context->capability % 10);
+    if (s.head_width != 64 && s.head_width != 128)
+        return text("it takes heads of 64 and 128 elements, not %lld", static_cast<long long>(s.head_width));
+    if (s.heads / s.key_heads > attention_unit_rows)
+        return text("it takes up to %d query heads for a key head, not %lld", attention_unit_rows,
+                    static_cast<long long>(s.heads / s.key_heads));
+    if (s.scale < 0) return "it takes no negative scale";
+    const double rows = static_cast<double>(s.batch) * static_cast<double>(s.queries) * static_cast<double>(s.heads);
+    if (rows > INT32_MAX || s.users >= INT32_MAX || s.keys > INT32_MAX - 512)
+        return "it counts rows of queries, users and keys in 32 bits";
+    return {};
+}
+
+Operator<Args> planned_attention(const SharedContext &context, const Shape &shape) {
+    const auto planned = std::make_shared<Planned>(context, shape);
+    return {[planned](const Args &args, void *stream) { planned->prepare(args, static_cast<CUstream>(stream)); },
+            [planned](const Args &args, void *stream) { planned->run(args, static_cast<CUstream>(stream)); },
+            [planned] { return planned->workspace_bytes(); }, [planned] { return planned->kernel(); }};
+}
+
+} // namespace ikbo
