@@ -1,0 +1,94 @@
+/** The blocks of a concatenation as a rewrite sees them: free ones by their text, copied ones by source and map. */
+import type { Match, ReplicaFact } from '../judge/match';
+import { type Node, statementOf } from '../python/syntax';
+import { requireUndisturbed } from './disturbance';
+import { flat, insertBefore, lineOf, replace } from './edit';
+import { type Call, callOf, elements, isView, rootName } from './expression';
+import { canHoist } from './guards';
+import { type Draft, removeDefinitions, sourceText } from './producers';
+import { trace } from './trace';
+import { refuse } from './refusal';
+import { type Replicate, agrees, replicateOf } from './replicate';
+
+export interface Part {
+  /** Usable in front of the sink's statement. */
+  readonly text: string;
+  /** For names of new variables. */
+  readonly base: string;
+  readonly copy: { readonly replicate: Replicate; readonly replicas: readonly ReplicaFact[] } | null;
+}
+
+export interface Concatenation {
+  readonly call: Call;
+  readonly parts: readonly Part[];
+  /** What of the concatenation follows its list: `, dim=-1`. */
+  readonly tail: string;
+}
+
+/** Reads the concatenation that feeds the sink, and puts into the draft what becomes of the statements that made it. */
+export function readConcatenation(match: Match, draft: Draft): Concatenation {
+  const { form, sink } = match;
+  if (!form?.node || !sink.input) refuse('the blocks that are concatenated are not known');
+  if (form.between.length > 0)
+    refuse(`line ${lineOf(form.between[0] ?? sink.node)} works on the concatenation before the product`);
+  const made = trace(sink.input);
+  const call = callOf(made.value);
+  if (!call || !['cat', 'concat', 'concatenate'].includes(call.method) || call.keywords.has('out')) {
+    refuse(`the input of line ${lineOf(sink.node)} is not plainly one torch.cat`);
+  }
+  const list = call.positional[0] ?? call.keywords.get('tensors') ?? null;
+  const operands = elements(list);
+  if (!list || !operands) refuse(`the list that line ${lineOf(call.node)} concatenates is not written out there`);
+  if (operands.length !== form.blocks.length) refuse('the concatenation is nested in another one');
+
+  const site = statementOf(call.node);
+  const gone = removeDefinitions(draft, made.definitions);
+  const parts = operands.map((operand, i) => {
+    const [term, ...more] = form.blocks[i]?.terms ?? [];
+    const [atom, ...factors] = term?.factors ?? [];
+    if (!term || !atom || more.length > 0 || factors.length > 0 || term.coefficient !== 1) {
+      refuse('a block is a sum or a product of tensors');
+    }
+    return term.replicated ? copied(draft, operand, atom.replicas) : free(draft, operand, site, gone);
+  });
+  const tail = call.node.file.text
+    .slice(list.end, call.node.end - 1)
+    .replace(/\s+/g, ' ')
+    .replace(/,? ?$/, '');
+  return { call, parts, tail };
+}
+
+function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[]): Part {
+  const made = trace(operand);
+  const replicate = replicateOf(made.value);
+  if (!replicate || !agrees(replicate, replicas)) {
+    refuse(`the way in which line ${lineOf(made.value)} makes its copies is not one that can be written differently`);
+  }
+  const text = sourceText(draft, replicate, made, operand);
+  const base = /^\w+$/.test(text) ? text : rootName(replicate.source);
+  return { text, base, copy: { replicate, replicas } };
+}
+
+function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {
+  const base = rootName(operand);
+  if (isView(operand)) {
+    requireUndisturbed(operand, site, draft.target);
+    return { text: flat(operand), base, copy: null };
+  }
+  // Something is computed here: it keeps its place, under a name.
+  if (!gone) refuse(`line ${lineOf(operand)} computes a block inside the concatenation, which stays; name it first`);
+  const name = draft.fresh(base);
+  if (site === draft.target) {
+    if (!canHoist(operand)) refuse(`line ${lineOf(operand)} computes a block inside an expression; name it first`);
+    draft.edits.push(insertBefore(site, [`${name} = ${flat(operand)}`]));
+  } else {
+    // The statement of the concatenation is on its way out: these lines take its place.
+    const at = draft.edits.findIndex((edit) => edit.start <= site.start && site.end <= edit.end && edit.text === '');
+    const removed = draft.edits[at];
+    if (removed) draft.edits.splice(at, 1, replace(site, `${name} = ${flat(operand)}`));
+    else draft.edits.push(insertBefore(site, [`${name} = ${flat(operand)}`]));
+  }
+  return { text: name, base, copy: null };
+}
+
+export const isCopied = (part: Part): part is Part & { copy: NonNullable<Part['copy']> } => part.copy !== null;

@@ -1,0 +1,40 @@
+/** The same split as one call of `ikbo_lens`, which adds the mapped products in place. IKB101 and IKB103. */
+import type { Match } from '../judge/match';
+import { type Part, isCopied, readConcatenation } from './blocks';
+import type { Written } from './decompose';
+import { inOrder, insertBefore, replace, roomFor } from './edit';
+import { canHoist, conditionsOf } from './guards';
+import { importIkbo } from './imports';
+import { afterFirstLayer, productOf } from './product';
+import { draftFor } from './producers';
+import { refuse } from './refusal';
+import { ownReplicas } from './replicate';
+
+export function catLinear(match: Match): Written {
+  const product = productOf(match);
+  const { node, kind, side } = match.sink;
+  const compression = kind === 'matmul' && side === 'right';
+  if (kind !== 'linear' && !compression) refuse('ikbo_lens has no such product');
+  const draft = draftFor(node);
+  const { parts } = readConcatenation(match, draft);
+  const ikbo = importIkbo(node.file.root);
+  const blocks = `[${parts.map((part) => blockText(part, ikbo.name)).join(', ')}]`;
+  const name = `${ikbo.name}.${compression ? 'linear_compression' : 'cat_linear'}`;
+  const callOn = (list: string): string =>
+    afterFirstLayer(match, `${name}(${[list, product.weight, ...(product.bias ? [product.bias] : [])].join(', ')})`)
+      .text;
+  const edits = [...draft.edits, ...(ikbo.edit ? [ikbo.edit] : [])];
+  if (canHoist(node) && callOn(blocks).length > roomFor(draft.target, node)) {
+    const list = draft.fresh('blocks');
+    edits.push(insertBefore(draft.target, [`${list} = ${blocks}`]), replace(node, callOn(list)));
+  } else edits.push(replace(node, callOn(blocks)));
+  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+}
+
+function blockText(part: Part, ikbo: string): string {
+  if (!isCopied(part)) return part.text;
+  const { replicate, replicas } = part.copy;
+  const map = replicate.map(ownReplicas(replicate, replicas));
+  if (!map) refuse('the copies are made along several axes, or along one that the small tensor does not have');
+  return `(${part.text}, ${ikbo}.${map})`;
+}

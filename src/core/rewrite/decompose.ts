@@ -1,0 +1,124 @@
+/**
+ * W cat(a, b) = W_a a + W_b b: each block meets its own slice of the weight, the copied ones at the size of their
+ * source; what is mapped (or broadcasts by itself) is their product. IKB101 and IKB103.
+ */
+import type { Match } from '../judge/match';
+import type { Node } from '../python/syntax';
+import { type Concatenation, type Part, isCopied, readConcatenation } from './blocks';
+import { type Edit, inOrder, insertBefore, replace, roomFor } from './edit';
+import { canHoist, conditionsOf } from './guards';
+import { type Product, afterFirstLayer, productOf } from './product';
+import { draftFor } from './producers';
+import { refuse } from './refusal';
+import { broadcasts } from './replicate';
+
+export interface Written {
+  readonly edits: readonly Edit[];
+  /** Conditions of a suggestion; none for a safe rewrite. */
+  readonly conditions: readonly string[];
+}
+
+export function decompose(match: Match): Written {
+  const product = productOf(match);
+  const { node } = match.sink;
+  const draft = draftFor(node);
+  const concatenation = readConcatenation(match, draft);
+  requireFullRows(concatenation.parts);
+  const hoist = canHoist(node);
+  const groups = grouped(concatenation);
+  const { weights, lines } = slices(product, groups, hoist, draft.fresh);
+  const terms = groups.map((group, i) => ({ group, weight: weights[i] ?? '', mapped: group.parts.some(isCopied) }));
+  // Free terms first: the first one takes the bias.
+  terms.sort((a, b) => Number(a.mapped) - Number(b.mapped));
+  const values = terms.map(({ group, weight }, i) => product.of(group.text, weight, i === 0 ? product.bias : null));
+
+  // One free term stands in the sum itself if the line stays short; 50 is about what the mapped terms take.
+  const bare = terms.flatMap(({ mapped }, i) => (mapped ? [] : [values[i] ?? '']));
+  const single = bare.length <= 1 && bare.join('').length + 50 < roomFor(draft.target, node);
+  const sum = terms.map(({ group, mapped }, i) => {
+    let value = values[i] ?? '';
+    if (hoist && (mapped || !single)) {
+      const name = draft.fresh(`${group.base}_part`);
+      lines.push(`${name} = ${value}`);
+      value = name;
+    } else if (mapped && !value.endsWith(')')) value = `(${value})`;
+    return mapped ? mapRows(group, value) : value;
+  });
+
+  const whole = afterFirstLayer(match, sum.join(' + '));
+  const text = whole.wrapped || standsAlone(node) ? whole.text : `(${whole.text})`;
+  const edits = [...draft.edits, ...product.imports, replace(node, text)];
+  if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
+  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+}
+
+interface Group {
+  readonly text: string;
+  readonly base: string;
+  readonly parts: readonly Part[];
+}
+
+/** Free blocks that stand side by side stay one block: one product instead of several. */
+function grouped({ parts, call, tail }: Concatenation): readonly Group[] {
+  const groups: Part[][] = [];
+  for (const part of parts) {
+    const last = groups.at(-1);
+    if (last && !isCopied(part) && last.every((p) => !isCopied(p))) last.push(part);
+    else groups.push([part]);
+  }
+  return groups.map((group) => {
+    const [first] = group;
+    if (!first) return refuse('the concatenation is empty');
+    if (group.length === 1) return { text: first.text, base: first.base, parts: group };
+    const text = `${call.name}([${group.map((p) => p.text).join(', ')}]${tail})`;
+    return { text, base: first.base, parts: group };
+  });
+}
+
+/** Weights of the groups: two slices of it, or a `split` into names when there are more. */
+function slices(
+  product: Product,
+  groups: readonly Group[],
+  hoist: boolean,
+  fresh: (base: string) => string,
+): { readonly weights: readonly string[]; readonly lines: string[] } {
+  const widths = groups.map((group) => group.parts.map((p) => `${p.text}.shape[${product.axis}]`).join(' + '));
+  const [first = ''] = widths;
+  if (groups.length === 1) return { weights: [product.weight], lines: [] };
+  if (groups.length === 2) return { weights: [product.slice('', first), product.slice(first, '')], lines: [] };
+  if (!hoist) refuse('the product stands inside an expression; give it a statement of its own first');
+  const names = groups.map((group) => fresh(`w_${group.base}`));
+  const split = `${product.weight}.split([${widths.join(', ')}], dim=${product.weightAxis})`;
+  return { weights: names, lines: [`${names.join(', ')} = ${split}`] };
+}
+
+/** The term at full size: by the copy's own operator, or as it is where the addition broadcasts it. */
+function mapRows(group: Group, value: string): string {
+  const [part] = group.parts;
+  if (!part || !isCopied(part)) return value;
+  const { replicate, replicas } = part.copy;
+  if (broadcasts(replicate, replicas)) return value;
+  if (!replicate.apply) refuse('the copies are made by a repeat along the concatenated axis too');
+  return replicate.apply(value);
+}
+
+/** Refuses when no term has all rows by itself, so that the sum would come out too small. */
+function requireFullRows(parts: readonly Part[]): void {
+  const full = parts.some((part) => !isCopied(part) || !broadcasts(part.copy.replicate, part.copy.replicas));
+  if (!full) refuse('every block is a broadcast view: multiply first and expand the result');
+}
+
+/** True where an expression with an operator needs no parentheses. */
+function standsAlone(node: Node): boolean {
+  const kinds = [
+    'assignment',
+    'return_statement',
+    'argument_list',
+    'keyword_argument',
+    'parenthesized_expression',
+    'expression_statement',
+  ];
+  return (
+    kinds.includes(node.parent?.kind ?? '') || ['list', 'tuple', 'expression_list'].includes(node.parent?.kind ?? '')
+  );
+}

@@ -1,0 +1,88 @@
+/** Text edits that respect the file: its indentation, its line ends, and everything that stands beside a statement. */
+import { type Node, textOf } from '../python/syntax';
+import { refuse } from './refusal';
+
+/** Half-open, in UTF-16 code units. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The line end that the file uses, by its first line. */
+export function lineEnd(text: string): string {
+  const at = text.search(/\r\n|\n|\r/);
+  if (at < 0) return '\n';
+  return text.startsWith('\r\n', at) ? '\r\n' : (text[at] ?? '\n');
+}
+
+function lineStart(text: string, offset: number): number {
+  let at = offset;
+  while (at > 0 && text[at - 1] !== '\n' && text[at - 1] !== '\r') at--;
+  return at;
+}
+
+export const lineOf = (node: Node): number => {
+  const before = node.file.text.slice(0, node.start);
+  return before.split(/\r\n|\n|\r/).length;
+};
+
+/** The white space in front of a statement. Refuses one that does not start its line (`if x: y = fc(z)`, `a; b`). */
+export function indentOf(statement: Node): string {
+  const { text } = statement.file;
+  const indent = text.slice(lineStart(text, statement.start), statement.start).replace(/^\ufeff/, '');
+  if (indent.trim() !== '') refuse(`line ${lineOf(statement)} holds another statement too`);
+  return indent;
+}
+
+/** Takes a statement away with its whole lines and the comment behind it. Refuses when something else shares them. */
+export function removeStatement(statement: Node): Edit {
+  const { text } = statement.file;
+  indentOf(statement);
+  const rest = /^[ \t\f]*(#[^\r\n]*)?(\r\n|\n|\r|$)/.exec(text.slice(statement.end));
+  if (!rest) refuse(`line ${lineOf(statement)} holds another statement too`);
+  return { start: lineStart(text, statement.start), end: statement.end + rest[0].length, text: '' };
+}
+
+/** New statements in front of one, indented as it is. */
+export function insertBefore(statement: Node, lines: readonly string[]): Edit {
+  const indent = indentOf(statement);
+  const end = lineEnd(statement.file.text);
+  return { start: statement.start, end: statement.start, text: lines.map((line) => line + end + indent).join('') };
+}
+
+export const replace = (node: Node, text: string): Edit => ({ start: node.start, end: node.end, text });
+
+/** The text of an expression on one line. Refuses what cannot stand there: a comment inside, a string over lines. */
+export function flat(node: Node): string {
+  const text = textOf(node);
+  if (!/[\r\n]/.test(text)) return text;
+  if (/#|"""|'''/.test(text)) refuse(`the expression at line ${lineOf(node)} has a comment or a long string inside`);
+  return text
+    .replace(/\\?[ \t]*(\r\n|\n|\r)[ \t]*/g, '\n')
+    .replace(/\n+/g, '\n')
+    .replace(/\n(?=[.)\]}])|(?<=[([{])\n/g, '')
+    .replace(/,(?=[)\]}])/g, '')
+    .replace(/\n/g, ' ');
+}
+
+/** Edits by place. Refuses edits that overlap: two parts of a rewrite want to change the same text. */
+export function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  const sorted = edits.map((edit, i) => ({ edit, i })).sort((a, b) => a.edit.start - b.edit.start || a.i - b.i);
+  let at = 0;
+  for (const { edit } of sorted) {
+    if (edit.start < at) refuse('two changes would overlap');
+    at = edit.end;
+  }
+  return sorted.map(({ edit }) => edit);
+}
+
+/** Longest line that is written where it can be avoided. */
+const LONGEST_LINE = 110;
+
+/** Characters that an expression in place of `node` may have for its statement to stay on one line. */
+export function roomFor(statement: Node, node: Node): number {
+  const { text } = statement.file;
+  const indent = statement.start - lineStart(text, statement.start);
+  return LONGEST_LINE - indent - (statement.end - statement.start) + (node.end - node.start);
+}

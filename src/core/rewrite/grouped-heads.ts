@@ -1,0 +1,190 @@
+/** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
+import type { AttentionOperand, Match } from '../judge/match';
+import { type Node, childOf, scopeOf, statementOf, textOf } from '../python/syntax';
+import type { Written } from './decompose';
+import { requireUndisturbed } from './disturbance';
+import { type Edit, flat, inOrder, replace } from './edit';
+import { type Call, argument, callOf, integer, isSimple } from './expression';
+import { conditionsOf } from './guards';
+import { visit } from './names';
+import { type Draft, draftFor, removeDefinitions } from './producers';
+import { refuse } from './refusal';
+import { replicateOf } from './replicate';
+import { trace } from './trace';
+
+interface Heads {
+  readonly call: Call;
+  readonly query: Node;
+  readonly key: Head;
+  readonly value: Head;
+}
+
+interface Head {
+  readonly argument: Node;
+  /** The heads before they are repeated. */
+  readonly text: string;
+  readonly count: string;
+  /** True when the repetition is read in this file, false when only its name says what it does. */
+  readonly proved: boolean;
+}
+
+const FUSED =
+  'torch is 2.5 or newer and, on CUDA, the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa ' +
+  'takes the math path, which is slower than repeating';
+
+export function enableGqa(match: Match): Written {
+  const draft = draftFor(match.sink.node);
+  const { call, key, value } = readHeads(match, draft);
+  if (match.attention?.mask)
+    refuse('with a mask no fused kernel takes enable_gqa, and the math path is slower than repeating');
+  if (call.keywords.has('enable_gqa')) refuse('enable_gqa is set already');
+  const [last] = [...call.positional, ...call.keywords.values()].sort((a, b) => b.end - a.end);
+  const end = last ? (last.parent?.kind === 'keyword_argument' ? last.parent.end : last.end) : call.node.end - 1;
+  const edits: Edit[] = [
+    ...draft.edits,
+    replace(key.argument, key.text),
+    replace(value.argument, value.text),
+    { start: end, end, text: ', enable_gqa=True' },
+  ];
+  return {
+    edits: inOrder(edits),
+    conditions: [FUSED, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+  };
+}
+
+/** [B, Hkv * n, L, D] queries become [B, Hkv, n * L, D]: no copy, any dtype, any release. */
+export function foldHeads(match: Match): Written {
+  const draft = draftFor(match.sink.node);
+  const { call, query, key, value } = readHeads(match, draft);
+  const others = [...call.keywords.keys()].filter(
+    (name) => !['query', 'key', 'value', 'dropout_p', 'scale'].includes(name),
+  );
+  if (match.attention?.mask || call.positional.length > 3 || others.length > 0) {
+    refuse('a mask or causal order does not fold into the query axis');
+  }
+  if (!isSimple(query)) refuse('the query is an expression; give it a name first');
+  const q = flat(query);
+  const folded = `${q}.unflatten(1, (${key.text}.shape[1], ${key.count})).flatten(2, 3)`;
+  const edits = [
+    ...draft.edits,
+    replace(query, folded),
+    replace(key.argument, key.text),
+    replace(value.argument, value.text),
+    { start: call.node.end, end: call.node.end, text: `.unflatten(2, (${key.count}, ${q}.shape[2])).flatten(1, 2)` },
+  ];
+  return { edits: inOrder(edits), conditions: [...unproved(key, value), ...conditionsOf(match), ...draft.stays] };
+}
+
+const unproved = (...heads: readonly Head[]): string[] => {
+  const unknown = heads.find((head) => !head.proved);
+  return unknown
+    ? [`\`${flat(unknown.argument)}\` holds each head ${unknown.count} times in a row and nothing else`]
+    : [];
+};
+
+function readHeads(match: Match, draft: Draft): Heads {
+  const { attention, sink } = match;
+  const call = callOf(sink.node);
+  if (!attention || !call || call.splat || call.method !== 'scaled_dot_product_attention') {
+    refuse('only a call of F.scaled_dot_product_attention with its arguments written out can read grouped heads');
+  }
+  if (attention.layout !== 'bhsd') refuse('the heads are not on axis 1');
+  const query = argument(call, 0, 'query');
+  const [key, value] = [argument(call, 1, 'key'), argument(call, 2, 'value')];
+  if (!query || !key || !value) refuse('the operands of the attention are not written out');
+  const heads = { key: head(draft, key, attention.key), value: head(draft, value, attention.value) };
+  if (heads.key.count !== heads.value.count) refuse('key and value heads are repeated differently');
+  return { call, query, ...heads };
+}
+
+function head(draft: Draft, operand: Node, facts: AttentionOperand): Head {
+  const onHeads = facts.replicas.filter(
+    (r) => r.axis === 1 || (r.axis < 0 && r.rank !== null && r.axis + r.rank === 1),
+  );
+  if (
+    onHeads.length === 0 ||
+    onHeads.length !== facts.replicas.length ||
+    onHeads.some((r) => r.map.kind !== 'blocks')
+  ) {
+    refuse('the heads are not repeated each in a row, as grouped attention needs it');
+  }
+  const made = trace(operand);
+  const direct = replicateOf(made.value);
+  const copy = direct
+    ? {
+        source: direct.source,
+        count: direct.arguments[0] ?? operand,
+        proved: direct.kind === 'blocks' && direct.suffix === '',
+      }
+    : helperCopy(made.value);
+  if (!copy || (direct && !copy.proved)) refuse(`the way in which \`${flat(operand)}\` repeats its heads is not known`);
+  const from = made.definitions.at(-1)?.statement ?? statementOf(operand);
+  requireUndisturbed(copy.count, from, draft.target);
+  if (!isSimple(copy.source)) refuse(`the heads that \`${flat(operand)}\` repeats have no name; give them one first`);
+  removeDefinitions(draft, made.definitions);
+  requireUndisturbed(copy.source, from, draft.target);
+  return { argument: operand, text: flat(copy.source), count: flat(copy.count), proved: copy.proved };
+}
+
+interface HelperCopy {
+  readonly source: Node;
+  readonly count: Node;
+  readonly proved: boolean;
+}
+
+/** `repeat_kv(x, n)`: read in the helper's body where it is in this file, else believed by its name. */
+function helperCopy(value: Node): HelperCopy | null {
+  const call = callOf(value);
+  const [source, count, ...more] = call?.positional ?? [];
+  if (!call || call.splat || call.keywords.size > 0 || !source || !count || more.length > 0) return null;
+  const helper = functionNamed(value.file.root, call.method);
+  if (helper) return repeatsFirst(helper) ? { source, count, proved: true } : null;
+  return /repeat_kv$/.test(call.method) ? { source, count, proved: false } : null;
+}
+
+function functionNamed(root: Node, name: string): Node | null {
+  const found: Node[] = [];
+  visit(root, (node) => {
+    if (node.kind === 'function_definition' && textOf(childOf(node, 'name') ?? node) === name) found.push(node);
+  });
+  return found.length === 1 ? (found[0] ?? null) : null;
+}
+
+/** True when every return of `helper(x, n)` is `x` with each of axis 1 n times in a row, or `x` itself for n == 1. */
+function repeatsFirst(helper: Node): boolean {
+  const parameters = (childOf(helper, 'parameters')?.children ?? []).map((p) => textOf(p.children[0] ?? p));
+  const [x, n] = parameters[0] === 'self' ? parameters.slice(1) : parameters;
+  const returns: Node[] = [];
+  visit(helper, (node) => {
+    if (node.kind === 'return_statement' && scopeOf(node) === helper) returns.push(node);
+  });
+  let copies = 0;
+  return (
+    returns.every((statement) => {
+      const [result] = statement.children;
+      if (!result) return false;
+      const { value, definitions } = trace(result);
+      if (textOf(value) === x && definitions.length === 0)
+        return statement.parent?.parent?.kind === 'if_statement' && isOne(statement, n);
+      const copy = replicateOf(value);
+      copies++;
+      const [count] = copy?.arguments ?? [];
+      return (
+        copy?.kind === 'blocks' &&
+        copy.suffix === '' &&
+        copy.apply?.('').endsWith('dim=1)') === true &&
+        textOf(copy.source) === x &&
+        count !== undefined &&
+        textOf(count) === n
+      );
+    }) && copies > 0
+  );
+}
+
+/** `if n == 1: return x` */
+function isOne(statement: Node, n: string | undefined): boolean {
+  const condition = statement.parent?.parent ? childOf(statement.parent.parent, 'condition') : null;
+  const [left, right] =
+    condition?.kind === 'comparison_operator' ? condition.children.filter((c) => c.field !== 'operators') : [];
+  return left !== undefined && right !== undefined && textOf(left) === n && integer(right) === 1;
+}

@@ -1,0 +1,59 @@
+/** What stands against every rewrite of a match, and what makes it a suggestion. */
+import type { Match } from '../judge/match';
+import { type Node, enclosing, statementOf, textOf } from '../python/syntax';
+import { lineOf } from './edit';
+import { refuse } from './refusal';
+
+/** Refuses what no rewrite may touch. */
+export function requireEditable(match: Match): void {
+  const { facts } = match;
+  if (facts.syntaxErrors.length > 0) refuse(`line ${facts.syntaxErrors[0]} has a syntax error`);
+  if (statementOf(match.origin).broken || statementOf(match.sink.node).broken)
+    refuse('the statement has a syntax error');
+  if (!match.local)
+    refuse('the copy is made in another function than the one that multiplies it; the two must be changed together');
+  if (facts.apart === 'loop') refuse('the copy is made outside the loop that multiplies it, or the other way round');
+  if (facts.apart)
+    refuse(`the copy and the product are in different ${facts.apart === 'branch' ? 'branches' : 'functions'}`);
+  const [write] = facts.inPlace;
+  if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
+  const [effect] = facts.effects.filter((node) => !isHarmless(node));
+  if (effect) refuse(`line ${lineOf(effect)} may have side effects between the copy and the product`);
+}
+
+const isHarmless = (statement: Node): boolean =>
+  /^(print|assert|log|logger|logging|warnings)\b/.test(textOf(statement));
+
+/** Conditions that the judge could not prove; each caps the tier at `suggestion`. */
+export function conditionsOf(match: Match): string[] {
+  const conditions = match.facts.assumptions.map((assumption) => `${assumption}`);
+  const named = match.replicas.find((replica) => replica.evidence === 'named');
+  if (named)
+    conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
+  return conditions;
+}
+
+/** Where new statements may stand in front of the sink's statement: only if the sink then runs exactly once after them. */
+export function canHoist(sink: Node): boolean {
+  const statement = statementOf(sink);
+  if (statement.kind !== 'expression_statement' && statement.kind !== 'return_statement') return false;
+  const lazy = enclosing(
+    sink,
+    'lambda',
+    'conditional_expression',
+    'boolean_operator',
+    'list_comprehension',
+    'generator_expression',
+    'set_comprehension',
+    'dictionary_comprehension',
+    'block',
+    'module',
+  );
+  return lazy === null || lazy.kind === 'block' || lazy.kind === 'module';
+}
+
+/** Refuses a sink whose module is not plainly what its name says. */
+export function requirePlainModule(match: Match): void {
+  const { module } = match.sink;
+  if (module?.doubt) refuse(`\`${module.text}\` is not plainly a linear layer: ${module.doubt}`);
+}

@@ -1,0 +1,78 @@
+/** How a module is named in a file, and the one import that a rewrite adds when the file has none. */
+import { type Node, childOf, textOf } from '../python/syntax';
+import { type Edit, lineEnd } from './edit';
+import { occurrences } from './names';
+
+export interface Imported {
+  /** How to write the module: `F`, `ikbo_lens`, `torch.nn.functional`. */
+  readonly name: string;
+  /** The import to add, if it is not there. */
+  readonly edit: Edit | null;
+}
+
+const IMPORTS = new Set(['import_statement', 'import_from_statement', 'future_import_statement']);
+
+/** `ikbo_lens` as the file calls it. */
+export function importIkbo(file: Node): Imported {
+  return { name: aliasOf(file, 'ikbo_lens') ?? 'ikbo_lens', edit: missing(file, 'ikbo_lens', 'import ikbo_lens') };
+}
+
+/** `torch.nn.functional` as the file calls it; adds the usual `as F` when `F` is free, else the full name is used. */
+export function importFunctional(file: Node): Imported {
+  const name = aliasOf(file, 'torch.nn.functional');
+  if (name) return { name, edit: null };
+  const line = 'import torch.nn.functional as F';
+  if (occurrences(file, 'F').length === 0) return { name: 'F', edit: missing(file, 'torch.nn.functional', line) };
+  if (aliasOf(file, 'torch')) return { name: `${aliasOf(file, 'torch')}.nn.functional`, edit: null };
+  return { name: 'torch.nn.functional', edit: missing(file, 'torch', 'import torch') };
+}
+
+function missing(file: Node, module: string, line: string): Edit | null {
+  return aliasOf(file, module) ? null : addImport(file, line);
+}
+
+/** The name that a top-level import binds to `module` (`torch.nn.functional`), or null. */
+function aliasOf(file: Node, module: string): string | null {
+  const parent = module.slice(0, Math.max(0, module.lastIndexOf('.')));
+  const last = module.slice(module.lastIndexOf('.') + 1);
+  for (const statement of file.children) {
+    if (!IMPORTS.has(statement.kind)) continue;
+    const from = childOf(statement, 'module_name');
+    for (const item of statement.children.filter((c) => c.field === 'name')) {
+      const aliased = item.kind === 'aliased_import';
+      const name = textOf(aliased ? (childOf(item, 'name') ?? item) : item);
+      const alias = aliased ? textOf(childOf(item, 'alias') ?? item) : name;
+      if (from ? textOf(from) === parent && name === last : name === module) return alias;
+      // `import torch` makes `torch.nn.functional` readable too, but the full name is long: a new import reads better.
+    }
+  }
+  return null;
+}
+
+/** Puts an import behind the last one of PyTorch, or of all, at the head of the file; else behind the docstring. */
+function addImport(file: Node, line: string): Edit {
+  const { text } = file.file;
+  const end = lineEnd(text);
+  const head: Node[] = [];
+  for (const statement of file.children) {
+    if (!IMPORTS.has(statement.kind) && !isDocstring(statement) && head.some((s) => IMPORTS.has(s.kind))) {
+      if (['class_definition', 'function_definition', 'decorated_definition'].includes(statement.kind)) break;
+      continue;
+    }
+    if (IMPORTS.has(statement.kind) || (head.length === 0 && isDocstring(statement))) head.push(statement);
+    else if (head.length > 0 || !IMPORTS.has(statement.kind)) break;
+  }
+  const torch = head.filter((s) => /^(import|from)\s+torch\b/.test(textOf(s)));
+  const after = torch.at(-1) ?? head.at(-1);
+  if (!after) {
+    const first = file.children[0]?.start ?? 0;
+    return { start: first, end: first, text: line + end };
+  }
+  const rest = /^[^\r\n]*/.exec(text.slice(after.end))?.[0] ?? '';
+  const at = after.end + rest.length;
+  const gap = isDocstring(after) ? end : '';
+  return { start: at, end: at, text: end + gap + line };
+}
+
+const isDocstring = (statement: Node): boolean =>
+  statement.kind === 'expression_statement' && statement.children[0]?.kind === 'string';

@@ -1,0 +1,219 @@
+/**
+ * What a name means where: its definition, who reads it, whether it still holds the same value further down. All answers
+ * are conservative: a binding or a write that might take part counts.
+ */
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { callOf } from './expression';
+
+/** Every use of a name as a variable inside `within` (nested functions included), in the order of the text. */
+export function occurrences(within: Node, name: string): readonly Node[] {
+  const found: Node[] = [];
+  visit(within, (node) => {
+    if (node.kind === 'identifier' && textOf(node) === name && !isLabel(node)) found.push(node);
+  });
+  return found;
+}
+
+export function visit(node: Node, see: (node: Node) => void): void {
+  see(node);
+  for (const child of node.children) visit(child, see);
+}
+
+/** Attribute names and keywords are no variables. */
+const isLabel = (node: Node): boolean =>
+  (node.field === 'attribute' && node.parent?.kind === 'attribute') ||
+  (node.field === 'name' && node.parent?.kind === 'keyword_argument');
+
+const PATTERNS = new Set([
+  'pattern_list',
+  'tuple_pattern',
+  'list_pattern',
+  'list_splat_pattern',
+  'tuple',
+  'list',
+  'expression_list',
+]);
+
+/** True when the occurrence gives the name a (new) meaning, or takes it away. */
+export function isBinding(occurrence: Node): boolean {
+  let at = occurrence;
+  while (at.parent && PATTERNS.has(at.parent.kind)) at = at.parent;
+  const { parent, field } = at;
+  if (!parent) return false;
+  switch (parent.kind) {
+    case 'assignment':
+    case 'augmented_assignment':
+    case 'for_statement':
+    case 'for_in_clause':
+      return field === 'left';
+    case 'named_expression':
+    case 'function_definition':
+    case 'class_definition':
+      return field === 'name';
+    case 'aliased_import':
+      return field === 'alias';
+    case 'as_pattern_target':
+    case 'global_statement':
+    case 'nonlocal_statement':
+    case 'delete_statement':
+    case 'parameters':
+    case 'lambda_parameters':
+    case 'typed_parameter':
+    case 'import_statement':
+    case 'import_from_statement':
+    case 'except_clause':
+    case 'case_pattern':
+      return true;
+    case 'default_parameter':
+    case 'typed_default_parameter':
+      return field === 'name';
+    case 'dotted_name':
+      return (
+        parent.parent?.kind === 'import_statement' ||
+        parent.parent?.kind === 'import_from_statement' ||
+        parent.parent?.kind === 'case_pattern'
+      );
+    default:
+      return false;
+  }
+}
+
+/** `x[i] = ..`, `x.a = ..`, `x += ..`, `x.add_(..)`, `f(out=x)`, `relu_(x)`, `f(x, inplace=True)`: the value may change. */
+export function isMutation(occurrence: Node): boolean {
+  let at = occurrence;
+  while (at.parent && (at.parent.kind === 'subscript' || at.parent.kind === 'attribute') && at.field !== 'subscript') {
+    at = at.parent;
+  }
+  const { parent } = at;
+  if (!parent) return false;
+  if (parent.kind === 'augmented_assignment' && at.field === 'left') return true;
+  if (at !== occurrence) {
+    let target = at;
+    while (target.parent && PATTERNS.has(target.parent.kind)) target = target.parent;
+    if (target.field === 'left' && target.parent?.kind === 'assignment') return true;
+  }
+  for (let inner = occurrence.parent; inner && inner.start >= statementOf(occurrence).start; inner = inner.parent) {
+    const call = callOf(inner);
+    if (!call) continue;
+    const method = call.method;
+    if (/[^_]_$/.test(method)) return true;
+    const inplace = call.keywords.get('inplace');
+    if (inplace && textOf(inplace) !== 'False') return true;
+    const out = call.keywords.get('out');
+    if (out && out.start <= occurrence.start && occurrence.end <= out.end) return true;
+    if (call.name === 'setattr' || call.name === 'exec') return true;
+  }
+  return false;
+}
+
+const loopsAround = (node: Node): readonly Node[] => {
+  const loops: Node[] = [];
+  const scope = scopeOf(node);
+  for (let at = node.parent; at && at !== scope; at = at.parent) {
+    if (at.kind === 'for_statement' || at.kind === 'while_statement') loops.push(at);
+  }
+  return loops;
+};
+
+const within = (outer: Node, node: Node): boolean => outer.start <= node.start && node.end <= outer.end;
+
+/** The occurrences of `name` that may run after `from` and before `to`, two statements of one function. */
+export function occurrencesBetween(from: Node, to: Node, name: string): readonly Node[] {
+  const loop = loopsAround(to)
+    .filter((l) => !within(l, from))
+    .at(-1);
+  return occurrences(scopeOf(to), name).filter(
+    (o) => (o.start >= from.end && o.end <= to.start) || (loop !== undefined && within(loop, o) && !within(to, o)),
+  );
+}
+
+/** The block that a statement is in. */
+const blockOf = (statement: Node): Node | null => statement.parent;
+
+/** True when `statement` has run, once, whenever `other` runs: it stands earlier, in the same block or an outer one. */
+export function dominates(statement: Node, other: Node): boolean {
+  const block = blockOf(statement);
+  return (
+    block !== null && statement.end <= other.start && within(block, other) && scopeOf(statement) === scopeOf(other)
+  );
+}
+
+export interface Definition {
+  /** The whole statement `name = value`. */
+  readonly statement: Node;
+  readonly value: Node;
+}
+
+/** The one plain assignment whose value a name holds at this use, or null when there may be another. */
+export function definitionOf(use: Node): Definition | null {
+  const name = textOf(use);
+  const scope = scopeOf(use);
+  if (
+    scope.kind !== 'function_definition' ||
+    enclosing(use, 'list_comprehension', 'generator_expression', 'set_comprehension', 'dictionary_comprehension')
+  ) {
+    return null;
+  }
+  const here = statementOf(use);
+  const bindings = occurrences(scope, name).filter(isBinding);
+  const before = bindings.filter((b) => statementOf(b).end <= here.start);
+  const last = before.at(-1);
+  const target = last?.parent;
+  if (!last || target?.kind !== 'assignment' || last.field !== 'left') return null;
+  const value = childOf(target, 'right');
+  const statement = statementOf(last);
+  if (!value || value.kind === 'assignment' || target.parent !== statement || !dominates(statement, here)) return null;
+  const others = bindings.filter(
+    (b) => b !== last && ['global_statement', 'nonlocal_statement'].includes(b.parent?.kind ?? ''),
+  );
+  if (others.length > 0 || occurrencesBetween(statement, here, name).some(isBinding)) return null;
+  return { statement, value };
+}
+
+/** The reads that may see the value assigned by `definition`, nested functions included. */
+export function readersOf(definition: Definition, name: string): readonly Node[] {
+  const { statement } = definition;
+  const all = occurrences(scopeOf(statement), name);
+  const reads = all.filter(
+    (o) => !isBinding(o) || o.parent?.kind === 'augmented_assignment' || o.parent?.kind === 'delete_statement',
+  );
+  // An assignment in the same block ends the life of the value: what stands behind it reads another one. Not so in a
+  // `try`, which may leave the block in between.
+  const end = enclosing(statement, 'try_statement')
+    ? undefined
+    : all
+        .filter((o) => isBinding(o) && o.field === 'left' && o.parent?.kind === 'assignment')
+        .map(statementOf)
+        .find((s) => s.start >= statement.end && s.parent === statement.parent);
+  const loop = loopsAround(statement).at(-1);
+  return reads.filter((read) => {
+    if (within(statement, read)) return loop !== undefined && !end;
+    if (scopeOf(read) !== scopeOf(statement)) return true;
+    if (end && !(loop && escapes(loop))) return read.start >= statement.end && read.end <= end.end;
+    return read.start >= statement.end || (loop !== undefined && within(loop, read));
+  });
+}
+
+/** A `continue`, `break` or handler may leave a block before a later assignment in it runs. */
+function escapes(loop: Node): boolean {
+  let found = false;
+  visit(loop, (node) => {
+    if (['continue_statement', 'break_statement', 'try_statement'].includes(node.kind)) found = true;
+  });
+  return found;
+}
+
+/** Gives names close to the ones asked for that the file does not use, each once. */
+export function namer(file: Node): (base: string) => string {
+  const used = new Set<string>();
+  visit(file, (node) => {
+    if (node.kind === 'identifier' && !isLabel(node)) used.add(textOf(node));
+  });
+  return (base) => {
+    const stem = base.replace(/^_+/, '') || 'x';
+    let name = stem;
+    for (let n = 2; used.has(name); n++) name = `${stem}_${n}`;
+    used.add(name);
+    return name;
+  };
+}

@@ -1,0 +1,109 @@
+/** The product that a sink computes, written for a slice of its weight. */
+import type { Match } from '../judge/match';
+import { type Node, childOf, textOf } from '../python/syntax';
+import type { Edit } from './edit';
+import { callOf, integer } from './expression';
+import { requirePlainModule } from './guards';
+import { importFunctional } from './imports';
+import { refuse } from './refusal';
+
+export interface Product {
+  readonly weight: string;
+  /** Bias text, null when there is none. */
+  readonly bias: string | null;
+  /** Axis of an operand along which the blocks lie, as written in `x.shape[-1]`. */
+  readonly axis: number;
+  readonly of: (x: string, weight: string, bias: string | null) => string;
+  /** The part of the weight from `start` to `end`; empty for the ends. */
+  readonly slice: (start: string, end: string) => string;
+  /** Axis of the weight for `split`. */
+  readonly weightAxis: number;
+  readonly imports: readonly Edit[];
+}
+
+export function productOf(match: Match): Product {
+  requirePlainModule(match);
+  const { sink } = match;
+  const root = sink.node.file.root;
+  if (!sink.weight) refuse('the weight that the product reads has no name here');
+  const { weight } = sink;
+  if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
+  if (sink.kind === 'linear') {
+    const functional = importFunctional(root);
+    if (sink.bias === null) refuse('it is not known whether the layer has a bias');
+    return {
+      weight,
+      bias: sink.bias === 'none' ? null : sink.bias,
+      axis: -1,
+      of: (x, w, bias) => `${functional.name}.linear(${[x, w, ...(bias ? [bias] : [])].join(', ')})`,
+      slice: (start, end) => `${weight}[:, ${start}:${end}]`,
+      weightAxis: 1,
+      imports: functional.edit ? [functional.edit] : [],
+    };
+  }
+  if (sink.kind === 'matmul' && matmulOperands(sink.node)) return matmul(match, weight);
+  if (sink.kind === 'convolution') return convolution(match, weight);
+  return refuse(`a ${sink.kind} sink cannot be split by columns`);
+}
+
+function matmul(match: Match, weight: string): Product {
+  const { sink, product } = match;
+  const dims = product?.operands.find((_, i) => i !== product.replicated)?.dims;
+  if (dims ? dims.length !== 2 : !/^self\./.test(weight)) refuse(`\`${weight}\` may have a batch axis of its own`);
+  const right = sink.side === 'right';
+  return {
+    weight,
+    bias: null,
+    axis: right ? -2 : -1,
+    of: (x, w) => (right ? `${w} @ ${x}` : `${x} @ ${w}`),
+    slice: (start, end) => (right ? `${weight}[:, ${start}:${end}]` : `${weight}[${start}:${end}]`),
+    weightAxis: right ? 1 : 0,
+    imports: [],
+  };
+}
+
+/** Only a kernel of 1 without stride, padding or groups is a matrix product over the channels. */
+function convolution(match: Match, weight: string): Product {
+  const { module, bias, node } = match.sink;
+  const made = module?.constructor ? callOf(module.constructor) : null;
+  const name = module?.kind?.replace(/^.*\./, '').toLowerCase() ?? '';
+  if (!made || !/^conv[12]d$/.test(name)) refuse('the convolution is not plainly an nn.Conv1d or nn.Conv2d');
+  const kernel = made.positional[2] ?? made.keywords.get('kernel_size') ?? null;
+  const others = [...made.keywords.keys()].filter(
+    (key) => !['in_channels', 'out_channels', 'kernel_size', 'bias'].includes(key),
+  );
+  if (integer(kernel) !== 1 || made.splat || made.positional.length > 3 || others.length > 0) {
+    refuse('the convolution has a kernel above 1, a stride, padding or groups');
+  }
+  const functional = importFunctional(node.file.root);
+  return {
+    weight,
+    bias: bias === 'none' ? null : bias,
+    axis: 1,
+    of: (x, w, b) => `${functional.name}.${name}(${[x, w, ...(b ? [b] : [])].join(', ')})`,
+    slice: (start, end) => `${weight}[:, ${start}:${end}]`,
+    weightAxis: 1,
+    imports: functional.edit ? [functional.edit] : [],
+  };
+}
+
+/** The two operands of `a @ b`, `torch.matmul(a, b)`, `a.mm(b)`. */
+export function matmulOperands(node: Node): readonly [Node, Node] | null {
+  if (node.kind === 'binary_operator') {
+    const [left, right, operator] = [childOf(node, 'left'), childOf(node, 'right'), childOf(node, 'operator')];
+    return left && right && operator && textOf(operator) === '@' ? [left, right] : null;
+  }
+  const call = callOf(node);
+  if (!call || call.splat || !['matmul', 'mm', 'bmm'].includes(call.method)) return null;
+  const operands = call.name.startsWith('torch.') ? call.positional : [call.receiver, ...call.positional];
+  const [left, right, ...more] = operands;
+  return left && right && more.length === 0 && call.keywords.size === 0 ? [left, right] : null;
+}
+
+/** The text around a Sequential's first layer: `self.mlp[1:](..)`; the bare value when the sink is the layer itself. */
+export function afterFirstLayer(match: Match, value: string): { readonly text: string; readonly wrapped: boolean } {
+  const { module } = match.sink;
+  if (!module || module.index === null || module.length === 1) return { text: value, wrapped: false };
+  if (module.index !== 0) refuse(`the layer is stage ${module.index} of \`${module.text}\`, after others`);
+  return { text: `${module.text}[1:](${value})`, wrapped: true };
+}
