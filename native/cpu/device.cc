@@ -52,13 +52,27 @@ void *allocate(std::size_t bytes) {
     return memory;
 }
 
+constexpr std::size_t chunk = std::size_t{1} << 20;
+
+// Calls body(offset, size) for pieces of `bytes` on all threads.
+template <class Body> void in_chunks(std::size_t bytes, Body body) {
+    cpu::parallel_for(static_cast<int64_t>((bytes + chunk - 1) / chunk), [&](int64_t i, int32_t) {
+        const std::size_t at = static_cast<std::size_t>(i) * chunk;
+        body(at, std::min(chunk, bytes - at));
+    });
+}
+
+void copy(void *to, const void *from, std::size_t bytes, void *) {
+    in_chunks(bytes, [&](std::size_t at, std::size_t size) {
+        std::memcpy(static_cast<char *>(to) + at, static_cast<const char *>(from) + at, size);
+    });
+}
+
 Replay record(Issue issue, int32_t iterations, std::size_t flush_bytes) {
     const std::shared_ptr<void> scratch(flush_bytes > 0 ? allocate(flush_bytes) : nullptr, std::free);
     const auto flush = [scratch, flush_bytes](int32_t iteration) {
-        constexpr std::size_t chunk = std::size_t{1} << 20;
-        cpu::parallel_for(static_cast<int64_t>((flush_bytes + chunk - 1) / chunk), [&](int64_t i, int32_t) {
-            const std::size_t at = static_cast<std::size_t>(i) * chunk;
-            std::memset(static_cast<char *>(scratch.get()) + at, iteration, std::min(chunk, flush_bytes - at));
+        in_chunks(flush_bytes, [&](std::size_t at, std::size_t size) {
+            std::memset(static_cast<char *>(scratch.get()) + at, iteration, size);
         });
     };
     return [issue = std::move(issue), iterations, flush] {
@@ -84,6 +98,7 @@ Backend open_cpu() {
     b.upload = [](void *to, const void *from, std::size_t bytes) { std::memcpy(to, from, bytes); };
     b.download = b.upload;
     b.fill = [](void *memory, uint8_t byte, std::size_t bytes, void *) { std::memset(memory, byte, bytes); };
+    b.copy = copy;
     b.stream_create = []() -> void * { return nullptr; };
     b.stream_destroy = [](void *) {};
     b.synchronize = [](void *) {};

@@ -174,6 +174,10 @@ Backend open_cuda(int32_t ordinal) {
         const CurrentContext current(context->handle);
         check(driver().MemsetD8Async(address(memory), byte, bytes, stream_of(stream)), "filling %zu bytes", bytes);
     };
+    b.copy = [context](void *to, const void *from, std::size_t bytes, void *stream) {
+        const CurrentContext current(context->handle);
+        check(driver().MemcpyDtoDAsync(address(to), address(from), bytes, stream_of(stream)), "copying %zu bytes", bytes);
+    };
     b.stream_create = [context]() -> void * {
         const CurrentContext current(context->handle);
         CUstream stream = nullptr;

@@ -90,6 +90,8 @@ IKBO_API void ikbo_free(ikbo_device *device, void *memory);
 IKBO_API ikbo_status ikbo_upload(ikbo_device *device, void *to, const void *from_host, size_t bytes);
 IKBO_API ikbo_status ikbo_download(ikbo_device *device, void *to_host, const void *from, size_t bytes);
 IKBO_API ikbo_status ikbo_fill(ikbo_device *device, void *memory, uint8_t byte, size_t bytes, void *stream);
+/* Device to device. */
+IKBO_API ikbo_status ikbo_copy(ikbo_device *device, void *to, const void *from, size_t bytes, void *stream);
 IKBO_API ikbo_status ikbo_stream_create(ikbo_device *device, void **out);
 IKBO_API void ikbo_stream_destroy(ikbo_device *device, void *stream);
 IKBO_API ikbo_status ikbo_synchronize(ikbo_device *device, void *stream);

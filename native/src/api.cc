@@ -158,6 +158,10 @@ ikbo_status ikbo_fill(ikbo_device *device, void *memory, uint8_t byte, size_t by
     return guarded([&] { if (bytes > 0) require(device, "device").backend->fill(memory, byte, bytes, stream); });
 }
 
+ikbo_status ikbo_copy(ikbo_device *device, void *to, const void *from, size_t bytes, void *stream) {
+    return guarded([&] { if (bytes > 0) require(device, "device").backend->copy(to, from, bytes, stream); });
+}
+
 ikbo_status ikbo_stream_create(ikbo_device *device, void **out) {
     return guarded([&] { require(out, "out") = require(device, "device").backend->stream_create(); });
 }

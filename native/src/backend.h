@@ -37,6 +37,7 @@ struct Backend {
     std::function<void(void *to, const void *from_host, std::size_t bytes)> upload;
     std::function<void(void *to_host, const void *from, std::size_t bytes)> download;
     std::function<void(void *, uint8_t byte, std::size_t bytes, void *stream)> fill;
+    std::function<void(void *to, const void *from, std::size_t bytes, void *stream)> copy;
     std::function<void *()> stream_create;
     std::function<void(void *)> stream_destroy;
     std::function<void(void *stream)> synchronize;
