@@ -23,7 +23,7 @@ export function describeBindings({ bytes, bound }: Cost): string {
 }
 
 function formatScaled(value: number, units: readonly string[]): string {
-  const power = value < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
-  const scaled = value / 1000 ** power;
-  return `${scaled < 10 && power > 0 ? scaled.toFixed(1) : Math.round(scaled)} ${units[power]}`;
+  let power = 0;
+  for (; value >= 999.5 && power < units.length - 1; power++) value /= 1000;
+  return `${value < 9.95 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
 }

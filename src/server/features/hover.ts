@@ -12,25 +12,32 @@ export function hover(session: Session, document: LensDocument, position: Positi
   for (const finding of session.check(document).findings) {
     const sites = [finding.broadcast, finding.written, finding.consumer];
     const site = sites.find((at) => at?.path === document.place.path && contains(rangeOf(at), position));
-    if (site) return { contents: { kind: MarkupKind.Markdown, value: text(document, finding) }, range: rangeOf(site) };
+    if (!site) continue;
+    const value = text(document, finding, site === finding.broadcast);
+    return { contents: { kind: MarkupKind.Markdown, value }, range: rangeOf(site) };
   }
   return null;
 }
 
-function text(document: LensDocument, finding: Finding): string {
-  const page = rulePage(finding.rule);
-  const steps = finding.chain.map(({ path, line, what }, index) => {
+/** On the broadcast itself, where the diagnostic shows message and chain, they are not said again. */
+function text(document: LensDocument, finding: Finding, diagnosed: boolean): string {
+  const { rule, message, rewrites } = finding;
+  const page = rulePage(rule);
+  const parts = [
+    diagnosed ? '' : message,
+    costLines(finding).join('  \n'),
+    diagnosed ? '' : chainLines(document, finding).join('\n'),
+    rewrites.map(rewriteLine).join('\n'),
+    page ? `[About ${rule}](${page})` : rule,
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function chainLines(document: LensDocument, { chain }: Finding): string[] {
+  return chain.map(({ path, line, what }, index) => {
     const place = path === document.place.path ? `line ${line}` : `${path}:${line}`;
     return `${index + 1}. [${place}](${uriOf(document.place, path, document.uri)}#L${line}) ${what}`;
   });
-  const parts = [
-    `**${finding.rule}** ${finding.message}`,
-    costLines(finding).join('  \n'),
-    steps.join('\n'),
-    finding.rewrites.map(rewriteLine).join('\n'),
-    page ? `[About ${finding.rule}](${page})` : '',
-  ];
-  return parts.filter((part) => part !== '').join('\n\n');
 }
 
 function costLines({ cost, materialized }: Finding): string[] {

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import type { ArmResult, BenchResult, Comparison } from '../../src/protocol/bench';
+import { rowsOf } from '../../src/panel/arms';
+import { bytes, milliseconds, millisecondRange, times } from '../../src/panel/format';
+import { headline } from '../../src/panel/headline';
+
+function arm(id: string, median: number | null): ArmResult {
+  const timing =
+    median === null
+      ? null
+      : { median, p10: median, p90: median, low: median * 0.99, high: median * 1.01, samples: [median] };
+  const rest = { regime: 'flush', check: null, problem: null, gflops: null, gbytes: null, peakBytes: null } as const;
+  return { id, title: `arm ${id}`, timing, ...rest };
+}
+
+function compared(id: string, ratio: number, verdict: Comparison['verdict']): Comparison {
+  return { regime: 'flush', base: 'as-written', arm: id, ratio, low: ratio * 0.9, high: ratio * 1.1, p: 0, verdict };
+}
+
+const say = (arms: readonly ArmResult[], comparisons: readonly Comparison[]) =>
+  headline(rowsOf({ arms, comparisons } as unknown as BenchResult, 'flush'));
+
+describe('panel headline', () => {
+  it('names the fastest form, its speed-up and the interval', () => {
+    const arms = [arm('as-written', 4), arm('decomposed', 2), arm('fused', 1)];
+    const text = say(arms, [compared('decomposed', 2, 'faster'), compared('fused', 4, 'faster')]);
+    assert.equal(text, 'arm fused: 4.00× as fast as the code as written (95 % interval 3.60× to 4.40×).');
+  });
+
+  it('never takes the arm that starts from finished copies for a gain', () => {
+    const arms = [arm('as-written', 4), arm('broadcast-excluded', 1), arm('decomposed', 2)];
+    const text = say(arms, [compared('broadcast-excluded', 4, 'faster'), compared('decomposed', 2, 'faster')]);
+    assert.match(text, /^arm decomposed/);
+  });
+
+  it('claims nothing where the difference is none or a loss', () => {
+    const arms = [arm('as-written', 4), arm('decomposed', 4.01)];
+    assert.match(say(arms, [compared('decomposed', 0.997, 'no difference')]), /^No difference/);
+    assert.match(say(arms, [compared('decomposed', 0.8, 'slower')]), /^Nothing here beats the code as written/);
+  });
+
+  it('says when there is nothing to compare', () => {
+    assert.match(say([arm('as-written', null), arm('decomposed', 1)], []), /could not be measured/);
+    assert.match(say([arm('as-written', 1), arm('decomposed', null)], []), /No other form/);
+  });
+});
+
+describe('panel numbers', () => {
+  it('prints three digits and a unit', () => {
+    assert.equal(milliseconds(0.0123), '12.3 µs');
+    assert.equal(milliseconds(4.104), '4.10 ms');
+    assert.equal(milliseconds(2345), '2.35 s');
+    assert.equal(millisecondRange(0.9, 1.1), '0.90–1.10 ms');
+    assert.equal(times(12.345), '12.3×');
+    assert.equal(bytes(999), '999 B');
+    assert.equal(bytes(999_999), '1.00 MB');
+    assert.equal(bytes(2_147_483_648), '2.15 GB');
+  });
+});

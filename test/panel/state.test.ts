@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import type { DeviceInfo } from '../../src/protocol/bench';
+import type { Choice } from '../../src/protocol/panel';
+import { dimsOf, INITIAL, reduce, requestOf, type Event, type State } from '../../src/panel/state';
+
+const cpu: DeviceInfo = { id: 'cpu', name: 'CPU', kind: 'cpu', detail: '2 threads', memoryBytes: 1e9 };
+const gpu: DeviceInfo = { id: 'cuda:0', name: 'GPU', kind: 'cuda', detail: 'sm_90', memoryBytes: 1e11 };
+const finding: Choice = {
+  id: 'finding',
+  kind: 'finding',
+  title: 'IKB101 ranker.py:4',
+  detail: 'copied',
+  op: 'concat-linear',
+  dims: { B: 1024, U: 16, Ku: 512, Kc: 256, M: null },
+  dtype: null,
+  grouping: null,
+};
+const preset: Choice = {
+  ...finding,
+  id: 'preset',
+  kind: 'preset',
+  dims: { ...finding.dims, M: 64 },
+  dtype: 'bf16',
+  grouping: 'unsorted',
+};
+
+const run = (...events: readonly Event[]): State => events.reduce(reduce, INITIAL);
+const setup = (selected: string | null): Event => ({
+  type: 'setup',
+  choices: [finding, preset],
+  selected,
+  trusted: true,
+  device: '',
+});
+const devices = (...found: DeviceInfo[]): Event => ({
+  type: 'devices',
+  found: { devices: found, notes: [] },
+  failure: null,
+});
+
+describe('panel state', () => {
+  it('runs nothing before every size is there', () => {
+    const state = run(setup('finding'), devices(cpu));
+    assert.equal(dimsOf(state).M, null);
+    assert.equal(requestOf(state), null);
+    const filled = reduce(state, { type: 'size', name: 'M', text: '1,024' });
+    assert.deepEqual(requestOf(filled)?.dims, { B: 1024, U: 16, Ku: 512, Kc: 256, M: 1024 });
+  });
+
+  it('reads sizes as people write them', () => {
+    const size = (text: string) => dimsOf(reduce(run(setup('finding')), { type: 'size', name: 'M', text })).M;
+    assert.equal(size('2^10'), 1024);
+    assert.equal(size(' 65_536 '), 65536);
+    assert.equal(size(''), null);
+    assert.ok(Number.isNaN(size('wide')));
+  });
+
+  it('refuses sizes that make no sense together', () => {
+    const state = run(setup('preset'), devices(cpu), { type: 'size', name: 'U', text: '4096' });
+    assert.equal(requestOf(state), null);
+  });
+
+  it('prefers the GPU, then the device of the settings, and a data type that the device has', () => {
+    assert.equal(run(setup('preset'), devices(cpu, gpu)).device, 'cuda:0');
+    assert.equal(run({ ...setup('preset'), device: 'cpu' } as Event, devices(cpu, gpu)).device, 'cpu');
+    const state = run(setup('finding'), devices(cpu, gpu), { type: 'dtype', dtype: 'fp16' });
+    assert.equal(reduce(state, { type: 'device', id: 'cpu' }).dtype, 'fp32');
+  });
+
+  it('keeps typed sizes when the list of findings is refreshed, and takes those of a selected finding', () => {
+    const typed = run(setup('finding'), { type: 'size', name: 'B', text: '7' });
+    assert.equal(reduce(typed, setup(null)).sizes.B, '7');
+    assert.equal(reduce(typed, setup('finding')).sizes.B, '1024');
+  });
+
+  it('ends a run by a result, a failure or a cancel, and ignores progress after that', () => {
+    const running = run(setup('preset'), devices(cpu), { type: 'started' });
+    assert.ok(running.progress);
+    const failure = { message: 'gone', command: null, details: null };
+    for (const end of [{ type: 'cancelled' }, { type: 'failed', failure }] as const) {
+      const ended = reduce(running, end);
+      assert.equal(ended.progress, null);
+      assert.equal(reduce(ended, { type: 'progress', stage: 'late', done: 1, total: 2 }).progress, null);
+    }
+  });
+});
