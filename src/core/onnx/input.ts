@@ -18,9 +18,3 @@ export function spend(input: Input, offset: number): void {
 export function bytesText(window: Window, field: Field): string | null {
   return field.end - field.start > MAX_TEXT ? null : text(window, field);
 }
-
-export function varintField(field: Field): Field {
-  if (field.wire !== 0)
-    throw new OnnxError(`field ${field.number} has wire type ${field.wire} instead of 0`, field.tag);
-  return field;
-}

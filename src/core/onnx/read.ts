@@ -1,12 +1,33 @@
 /** Reads a model: the graph's structure in full, of tensors only where their data lies. */
 import type { Attribute, FunctionDef, Graph, Model, Node, Opset, SparseTensor, Tensor, ValueInfo } from './model';
 import { readSparse, readTensor, readType } from './read-tensor';
-import { bytesText, spend, varintField, type Input } from './input';
+import { bytesText, spend, type Input } from './input';
 import { OnnxError, openWindow, type ByteSource, type Window } from './source';
-import { eachFixed, eachInt, fields, frameOf, int32, int64, text, type Field, type Frame } from './wire';
+import {
+  eachFixed,
+  eachInt,
+  frameOf,
+  int32,
+  int64,
+  knownFields,
+  text,
+  type Field,
+  type Frame,
+  type Schema,
+} from './wire';
 
 /** Deepest nesting of graphs in attributes; real models stay below 5. */
 const MAX_DEPTH = 32;
+const MODEL: Schema = { 1: '0', 2: '2', 7: '2', 8: '2', 14: '2', 25: '2' };
+const GRAPH: Schema = { 1: '2', 2: '2', 5: '2', 11: '2', 12: '2', 13: '2', 15: '2' };
+const NODE: Schema = { 1: '2', 2: '2', 3: '2', 4: '2', 5: '2', 7: '2', 8: '2' };
+const ATTRIBUTE: Schema = {
+  1: '2', 2: '5', 3: '0', 4: '2', 5: '2', 6: '2', 7: '25', 8: '02', 9: '2', 10: '2', 11: '2', 20: '0', 21: '2',
+}; // prettier-ignore
+const FUNCTION: Schema = { 1: '2', 4: '2', 5: '2', 6: '2', 7: '2', 9: '2', 10: '2', 11: '2', 13: '2' };
+const OPSET: Schema = { 1: '2', 2: '0' };
+const PAIR: Schema = { 1: '2', 2: '2' };
+
 /** Throws `OnnxError` with the byte offset when the bytes are not a readable model. */
 export function readModel(source: ByteSource): Model {
   if (source.size === 0) throw new OnnxError('the file is empty', 0);
@@ -18,9 +39,9 @@ export function readModel(source: ByteSource): Model {
   const functions: FunctionDef[] = [];
   const metadata: [string, string][] = [];
   const graph: Frame[] = [];
-  for (const field of fields(window, { start: 0, end: source.size })) {
+  for (const field of knownFields(window, { start: 0, end: source.size }, MODEL)) {
     spend(input, field.tag);
-    if (field.number === 1) irVersion = int32(window, varintField(field));
+    if (field.number === 1) irVersion = int32(window, field);
     else if (field.number === 2) producer = text(window, field);
     else if (field.number === 7) graph.push(frameOf(field, null, 'the graph'));
     else if (field.number === 8) opsets.push(readOpset(window, field));
@@ -42,7 +63,7 @@ function readGraph(input: Input, frames: readonly Frame[], depth: number): Graph
   let name = '';
   for (const frame of frames) {
     if (depth > MAX_DEPTH) throw new OnnxError(`graphs nest deeper than ${MAX_DEPTH}`, frame.tag);
-    for (const field of fields(window, frame)) {
+    for (const field of knownFields(window, frame, GRAPH)) {
       spend(input, field.tag);
       if (field.number === 1) nodes.push(readNode(input, frameOf(field, frame, 'a node'), depth));
       else if (field.number === 2) name = text(window, field);
@@ -65,7 +86,7 @@ function readNode(input: Input, frame: Frame, depth: number): Node {
   let op = '';
   let domain = '';
   let overload = '';
-  for (const field of fields(window, frame)) {
+  for (const field of knownFields(window, frame, NODE)) {
     spend(input, field.tag);
     if (field.number === 1) inputs.push(text(window, field));
     else if (field.number === 2) outputs.push(text(window, field));
@@ -97,11 +118,11 @@ function readAttribute(input: Input, field: Field, node: Frame, depth: number): 
   const tensors: Tensor[] = [];
   const graphs: Graph[] = [];
   const graph: Frame[] = [];
-  for (const part of fields(window, frame)) {
+  for (const part of knownFields(window, frame, ATTRIBUTE)) {
     spend(input, part.tag);
     if (part.number === 1) name = text(window, part);
     else if (part.number === 2) eachFixed(window, part, 4, (value) => (f = value));
-    else if (part.number === 3) i = int64(window, varintField(part));
+    else if (part.number === 3) i = int64(window, part);
     else if (part.number === 4) s = bytesText(window, part);
     else if (part.number === 5) t = readTensor(input, part);
     else if (part.number === 6) graph.push(frameOf(part, frame, 'a graph'));
@@ -110,7 +131,7 @@ function readAttribute(input: Input, field: Field, node: Frame, depth: number): 
     else if (part.number === 9) strings.push(bytesText(window, part));
     else if (part.number === 10) tensors.push(readTensor(input, part));
     else if (part.number === 11) graphs.push(readGraph(input, [frameOf(part, frame, 'a graph')], depth + 1));
-    else if (part.number === 20) type = int32(window, varintField(part));
+    else if (part.number === 20) type = int32(window, part);
     else if (part.number === 21) reference = text(window, part);
   }
   const g = graph.length > 0 ? readGraph(input, graph, depth + 1) : null;
@@ -130,7 +151,7 @@ function readFunction(input: Input, frame: Frame, tag: number): FunctionDef {
   let name = '';
   let domain = '';
   let overload = '';
-  for (const field of fields(window, frame)) {
+  for (const field of knownFields(window, frame, FUNCTION)) {
     spend(input, field.tag);
     if (field.number === 1) name = text(window, field);
     else if (field.number === 4) inputs.push(text(window, field));
@@ -149,7 +170,7 @@ function readValueInfo(input: Input, field: Field): ValueInfo {
   const window = input.window;
   let name = '';
   let type: ValueInfo['type'] = null;
-  for (const part of fields(window, frameOf(field, null, 'a value'))) {
+  for (const part of knownFields(window, frameOf(field, null, 'a value'), PAIR)) {
     spend(input, part.tag);
     if (part.number === 1) name = text(window, part);
     else if (part.number === 2) type = readType(input, part, 0);
@@ -160,9 +181,9 @@ function readValueInfo(input: Input, field: Field): ValueInfo {
 function readOpset(window: Window, field: Field): Opset {
   let domain = '';
   let version = 0;
-  for (const part of fields(window, frameOf(field, null, 'an opset import'))) {
+  for (const part of knownFields(window, frameOf(field, null, 'an opset import'), OPSET)) {
     if (part.number === 1) domain = text(window, part);
-    else if (part.number === 2) version = int32(window, varintField(part));
+    else if (part.number === 2) version = int32(window, part);
   }
   return { domain: domain === 'ai.onnx' ? '' : domain, version };
 }
@@ -170,7 +191,7 @@ function readOpset(window: Window, field: Field): Opset {
 function readEntry(window: Window, field: Field): [string, string] {
   let key = '';
   let value = '';
-  for (const part of fields(window, frameOf(field, null, 'a metadata entry'))) {
+  for (const part of knownFields(window, frameOf(field, null, 'a metadata entry'), PAIR)) {
     if (part.number === 1) key = bytesText(window, part) ?? '';
     else if (part.number === 2) value = bytesText(window, part) ?? '';
   }

@@ -87,6 +87,14 @@ export function* fields(input: Window, message: Span): Generator<Field> {
   }
 }
 
+/** Which wire types a message's fields have, by number: `{ 1: '2', 3: '0', 8: '02' }` (packed or not). */
+export type Schema = Readonly<Record<number, string>>;
+
+/** The fields that the schema knows. Others, and known ones of another wire type, are unknown fields and are skipped. */
+export function* knownFields(input: Window, message: Span, schema: Schema): Generator<Field> {
+  for (const field of fields(input, message)) if (schema[field.number]?.includes(String(field.wire))) yield field;
+}
+
 function fieldAt(input: Window, tag: number, limit: number, depth: number): Field {
   const key = readUnsigned(input, tag, limit);
   const number = Math.floor(key / 8);
