@@ -59,7 +59,7 @@ export function flat(node: Node): string {
   if (!/[\r\n]/.test(text)) return text;
   if (/#|"""|'''/.test(text)) refuse(`the expression at line ${lineOf(node)} has a comment or a long string inside`);
   return text
-    .replace(/\\?[ \t]*(\r\n|\n|\r)[ \t]*/g, '\n')
+    .replace(/[ \t]*\\?(\r\n|\n|\r)[ \t]*/g, '\n')
     .replace(/\n+/g, '\n')
     .replace(/\n(?=[.)\]}])|(?<=[([{])\n/g, '')
     .replace(/,(?=[)\]}])/g, '')

@@ -1,0 +1,147 @@
+"""Proves rewrites numerically. Reads JSON lines on stdin: {"name", "before", "after", "proof", "memory"}, the texts of a
+file before and after its rewrite and the path of the case's proof.py, and prints per line {"name", "problems", "peaks"}.
+
+proof.py has build(module), which makes the callable under test, and samples(), which yields (title, arguments). Every
+sample is run in fp32 and bf16, forward and backward, and compared with the original run in fp64: the rewrite may not be
+further from it than the original by more than reassociation explains.
+"""
+
+import importlib.util
+import json
+import sys
+import types
+import warnings
+
+import torch
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+
+
+def load(text, name):
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    exec(compile(text, name, "exec"), module.__dict__)
+    return module
+
+
+def load_proof(path):
+    spec = importlib.util.spec_from_file_location("proof_of_case", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    return [t for v in value for t in tensors(v)] if isinstance(value, (list, tuple, type({}.values()))) else []
+
+
+def run(model, arguments, dtype):
+    """Outputs, inputs after the call, and gradients of a fixed functional of the outputs."""
+    given = [a.detach().to(dtype).requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in arguments]
+    if isinstance(model, torch.nn.Module):
+        model = model.to(dtype)
+        leaves = list(model.parameters())
+    else:
+        leaves = []
+    leaves += [a for a in given if isinstance(a, torch.Tensor) and a.requires_grad]
+    torch.manual_seed(7)
+    out = tensors(model(*given))
+    loss = sum((o.double() * torch.linspace(-1, 1, o.numel(), dtype=torch.float64).reshape(o.shape)).sum() for o in out if o.requires_grad)
+    grads = torch.autograd.grad(loss, leaves, allow_unused=True) if isinstance(loss, torch.Tensor) and loss.requires_grad else []
+    return [o.detach() for o in out], [g if g is None else g.detach() for g in grads]
+
+
+def distance(got, want):
+    return float((got.double() - want.double()).norm()) if want.numel() else 0.0
+
+
+def compare(what, before, after, exact, dtype, problems):
+    if len(before) != len(after):
+        problems.append(f"{what}: {len(after)} tensors, {len(before)} before")
+        return
+    for i, (b, a, e) in enumerate(zip(before, after, exact)):
+        if (b is None) != (a is None):
+            problems.append(f"{what} {i}: {'missing' if a is None else 'new'}")
+        if b is None or a is None:
+            continue
+        if b.shape != a.shape or b.dtype != a.dtype:
+            problems.append(f"{what} {i}: {tuple(a.shape)} {a.dtype}, before {tuple(b.shape)} {b.dtype}")
+            continue
+        if not torch.equal(torch.isfinite(b), torch.isfinite(a)):
+            problems.append(f"{what} {i}: other elements are finite")
+            continue
+        # Reassociation: a small multiple of the original's own error, or some roundings of the result.
+        unit = torch.finfo(dtype).eps
+        limit = 2 * distance(b, e) + 4 * unit * (float(e.double().norm()) + 1e-3)
+        if not distance(a, e) <= limit:
+            problems.append(f"{what} {i}: {distance(a, e):.3g} from fp64, the original {distance(b, e):.3g}")
+
+
+def peak_bytes(model, arguments):
+    """Most bytes that the allocator held during one call, beyond what was there before: torch's own records."""
+    with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as prof:
+        model(*arguments)
+    events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
+    held = peak = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+def prove(case):
+    problems, peaks = [], None
+    before, after = load(case["before"], "before"), load(case["after"], "after")
+    proof = load_proof(case["proof"])
+
+    def make(module):
+        torch.manual_seed(0)
+        return proof.build(module)
+
+    one, other = make(before), make(after)
+    if isinstance(one, torch.nn.Module):
+        if list(one.state_dict()) != list(other.state_dict()):
+            problems.append(f"state_dict changed: {list(other.state_dict())}, before {list(one.state_dict())}")
+        else:
+            other.load_state_dict(one.state_dict())
+    samples = 0
+    for title, arguments in proof.samples():
+        samples += 1
+        for dtype in (torch.float32, torch.bfloat16):
+            rounded = [a.to(dtype) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in arguments]
+            exact_model = make(before)
+            if isinstance(exact_model, torch.nn.Module):
+                exact_model.to(dtype)
+            exact, exact_grads = run(exact_model, rounded, torch.float64)
+            got = []
+            for module in (before, after):
+                try:
+                    got.append(run(make(module), rounded, dtype))
+                except Exception as error:
+                    problems.append(f"{title} {dtype}: {module.__name__} raises {error!r}")
+            if len(got) == 2:
+                (b, bg), (a, ag) = got
+                compare(f"{title} {dtype} output", b, a, exact, dtype, problems)
+                compare(f"{title} {dtype} gradient", bg, ag, exact_grads, dtype, problems)
+    if samples == 0:
+        problems.append("proof.py yields no sample")
+    if hasattr(proof, "large"):
+        arguments = proof.large()
+        peaks = [peak_bytes(make(module), arguments) for module in (before, after)]
+    return {"name": case["name"], "problems": problems[:8], "peaks": peaks, "samples": samples}
+
+
+for line in sys.stdin:
+    case = json.loads(line)
+    try:
+        result = prove(case)
+    except Exception as error:
+        import traceback
+
+        result = {"name": case["name"], "problems": [traceback.format_exc(limit=-3)], "peaks": None, "samples": 0}
+    print(json.dumps(result), flush=True)
