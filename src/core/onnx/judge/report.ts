@@ -1,0 +1,212 @@
+/** Findings in the public form: the model's text lines are the source, nodes are the sites. */
+import type { ChainStep, Finding, Level, Site, BenchHint } from '../../finding';
+import { format, isOne, product, valueOf, type Dim } from '../../tensor/dim';
+import type { Operator, Value } from '../graph';
+import type { Node } from '../model';
+import type { ModelText } from '../text';
+import type { Event } from './events';
+import { costOf, report } from './cost';
+import type { Program } from './program';
+import { isShared } from './sinks';
+import { originsOf, type OnnxMatch } from './select';
+import type { Replica } from './state';
+
+export interface ReportContext {
+  readonly path: string;
+  readonly program: Program;
+  readonly text: ModelText;
+  readonly shapes: Readonly<Record<string, number>>;
+}
+
+export function findingOf(context: ReportContext, match: OnnxMatch): Finding {
+  const [event] = match.events;
+  const [replica] = originsOf(match);
+  const origin = replica?.origin?.operator ?? event.sink;
+  const broadcast = siteOf(context, origin);
+  const rule = isBaked(context.program, match) ? 'IKB501' : event.code;
+  return {
+    ...broadcast,
+    rule,
+    level: levelOf(context.program, match, rule),
+    materialized: true,
+    message: messageOf(context.program, match, rule),
+    broadcast,
+    written: broadcast,
+    consumer: siteOf(context, event.sink),
+    chain: chainOf(context, origin, event),
+    cost: report(costOf(context.program, match), context.shapes),
+    rewrites: [],
+    bench: benchOf(context.program, match),
+  };
+}
+
+function siteOf({ path, text }: ReportContext, op: Operator): Site {
+  const range = text.nodes.get(op.call ?? op.node);
+  if (!range) return { path, line: 1, column: 1, endLine: 1, endColumn: 1 };
+  return { path, line: range.first, column: range.column, endLine: range.first, endColumn: range.endColumn };
+}
+
+/** A constant copied to constant sizes in a model whose own sizes are free: the copy could as well not be there. */
+function isBaked(program: Program, match: OnnxMatch): boolean {
+  const dynamic = program.graph.main.inputs.some(
+    (value) => value.isInput && program.shape(value)?.some((dim) => valueOf(dim) === null),
+  );
+  return (
+    dynamic &&
+    originsOf(match).every(
+      ({ origin, mapped }) => origin && program.isConstant(origin.data) && valueOf(mapped.extent) !== null,
+    )
+  );
+}
+
+function levelOf(program: Program, match: OnnxMatch, rule: string): Level {
+  if (rule === 'IKB501') return 'information';
+  // Learned queries and class tokens: the copy is real and seldom large.
+  return originsOf(match).every(({ origin }) => origin && program.isConstant(origin.data)) ? 'information' : 'warning';
+}
+
+export const nameOf = (op: Operator): string => op.node.name || op.node.op;
+const shapeText = (program: Program, value: Value | null | undefined): string => {
+  const shape = value && program.shape(value);
+  return shape ? `[${shape.map((dim) => format(dim)).join(', ')}]` : '[?]';
+};
+
+/** `B times`, `B/U times`. */
+export function ratioText({ mapped }: Replica): string {
+  const [source, extent] = [valueOf(mapped.source), valueOf(mapped.extent)];
+  if (source !== null && extent !== null && source > 0) return `${Number((extent / source).toFixed(2))} times`;
+  if (isOne(mapped.source)) return mapped.extent ? `${format(mapped.extent)} times` : 'many times';
+  return mapped.extent
+    ? `from ${format(mapped.source)} to ${format(mapped.extent)} rows`
+    : 'row by row, as often as the counts say';
+}
+
+function copyText(program: Program, replica: Replica): string {
+  const { origin } = replica;
+  if (!origin) return 'a broadcast';
+  const made = shapeText(program, origin.operator.outputs[0]);
+  return `${origin.operator.node.op} copies '${origin.data.name}' ${shapeText(program, origin.data)} to ${made}, ${ratioText(replica)}`;
+}
+
+function messageOf(program: Program, match: OnnxMatch, rule: string): string {
+  const [event] = match.events;
+  const origins = originsOf(match);
+  const copies = origins.map((replica) => copyText(program, replica)).join('; ');
+  const sink = event.sink.node.op;
+  switch (rule) {
+    case 'IKB101':
+      return `${copies}, concatenates it and multiplies in ${sink}: the copied columns give the same product for every copy`;
+    case 'IKB102':
+      return `${copies}, and multiplies every copy in ${sink}: one product per source row is enough`;
+    case 'IKB103':
+      return `${copies}, and compresses every copy in ${sink}: the product with the weight is the same for every copy`;
+    case 'IKB104':
+      return `${copies}, and puts it with differences and products into ${sink}: the weight can be split so that the copied part is multiplied once`;
+    case 'IKB201':
+      return `${copies}, as keys and values of an attention: every copy is written and read again`;
+    case 'IKB202':
+      return `${copies}: key and value heads are repeated before the attention, which can share them`;
+    case 'IKB301':
+      return `${copies}, before ${sink}, which broadcasts by itself`;
+    default:
+      return `${copies}: a constant is copied to a fixed size before ${sink}, which needs no copy`;
+  }
+}
+
+/** The operators from the copy to the product, shortest way. */
+function chainOf(context: ReportContext, origin: Operator, event: Event): ChainStep[] {
+  const way = wayBetween(origin, event.operand);
+  const { path, text } = context;
+  const line = (node: Node): number => text.nodes.get(node)?.first ?? 1;
+  const steps = [origin, ...way, event.sink].map((op, i, all): ChainStep => {
+    const shape = shapeText(context.program, op.outputs[0]);
+    const what =
+      i === 0 ? `writes the copy ${shape}` : i === all.length - 1 ? `reads it as input ${event.operandIndex}` : shape;
+    return { path, line: line(op.call ?? op.node), what: `${op.node.op} ${what}` };
+  });
+  return steps;
+}
+
+export function wayBetween(from: Operator, to: Value): Operator[] {
+  const next = new Map<Operator, Operator | null>();
+  if (!to.producer || to.producer === from) return [];
+  next.set(to.producer, null);
+  let edge = [to.producer];
+  while (edge.length > 0) {
+    const before: Operator[] = [];
+    for (const op of edge) {
+      for (const input of op.inputs) {
+        const producer = input?.producer;
+        if (!producer || next.has(producer)) continue;
+        next.set(producer, op);
+        if (producer === from) {
+          const way: Operator[] = [];
+          for (let at = next.get(from); at; at = next.get(at)) way.push(at);
+          return way;
+        }
+        before.push(producer);
+      }
+    }
+    edge = before;
+  }
+  return [];
+}
+
+/** Sizes by the benchmark's names. */
+function benchOf(program: Program, match: OnnxMatch): BenchHint | null {
+  const [event] = match.events;
+  const [replica] = originsOf(match);
+  const shape = program.shape(event.operand);
+  const out = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
+  if (!replica || !shape || !out) return null;
+  const number = (dim: Dim): number | null => valueOf(dim);
+  const widths = (shared: boolean): number | null =>
+    sum(
+      event.form.blocks
+        .filter(({ terms }) => terms.every((term) => isShared(term, event.axis)) === shared)
+        .map(({ width }) => number(width)),
+    );
+  const rows = { B: number(replica.mapped.extent), U: number(replica.mapped.source) };
+  const whole = number(shape[event.contracted] ?? null);
+  const blocks = event.form.blocks.length > 1 ? { Ku: widths(true), Kc: widths(false) } : { Ku: whole, Kc: 0 };
+  switch (event.code) {
+    case 'IKB101':
+    case 'IKB102':
+    case 'IKB104':
+      return { op: 'concat-linear', dims: { ...rows, ...blocks, M: number(out.at(-1) ?? null) } };
+    case 'IKB103':
+      return {
+        op: 'linear-compression',
+        dims: { ...rows, ...blocks, M: number(out.at(-2) ?? null), N: number(out.at(-1) ?? null) },
+      };
+    case 'IKB201':
+    case 'IKB202':
+      return attentionBench(program, event, rows);
+    default:
+      return null;
+  }
+}
+
+const sum = (values: readonly (number | null)[]): number | null =>
+  values.reduce<number | null>((total, value) => (total === null || value === null ? null : total + value), 0);
+
+function attentionBench(
+  program: Program,
+  event: Event,
+  rows: { B: number | null; U: number | null },
+): BenchHint | null {
+  const scores = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
+  const shape = program.shape(event.operand);
+  if (!scores || !shape || shape.length < 3) return null;
+  const heads = shape.length >= 4 ? valueOf(shape[shape.length - 3] ?? null) : 1;
+  const batch = valueOf(product(scores.slice(0, -3)));
+  const dims = {
+    Q: valueOf(scores.at(-2) ?? null),
+    S: valueOf(scores.at(-1) ?? null),
+    H: heads,
+    D: valueOf(shape[event.contracted] ?? null),
+  };
+  if (event.code === 'IKB202')
+    return { op: 'attention', dims: { ...dims, B: batch, U: batch, H: rows.B, Hkv: rows.U } };
+  return { op: 'attention', dims: { ...dims, ...rows, Hkv: heads } };
+}
