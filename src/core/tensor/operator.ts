@@ -18,18 +18,19 @@ export interface Operator {
 export type Effect =
   /** Element by element; with several tensors they broadcast. Keeps maps and writes the result. */
   | 'pointwise'
-  /** Sum, difference or scalar multiple: pointwise, and linear, so that it builds forms. */
+  /** Sum, difference, product: pointwise, and linear in each operand, so that they build forms. */
   | 'add'
   | 'subtract'
   | 'multiply'
-  /** The same value: contiguous (writes an expanded view), detach, identity, dropout in inference. */
+  /** The same values in new memory (writes an expanded view), or in the same. Dropout counts as it does in inference. */
   | 'copy'
   | 'same'
-  /** Shape operators. */
+  /** Replicating operators. */
   | 'expand'
   | 'expand-as'
   | 'repeat'
   | 'repeat-interleave'
+  /** Shape operators. */
   | 'reshape'
   | 'view'
   | 'flatten'
@@ -44,31 +45,47 @@ export type Effect =
   | 'unbind'
   | 'einops-repeat'
   | 'einops-rearrange'
+  | 'einops-reduce'
   | 'einops-pack'
+  | 'einops-unpack'
   /** Cat and stack write all operands. */
   | 'concatenate'
+  | 'concatenate-last'
   | 'stack'
-  /** Rows picked by an index tensor. */
+  /** Rows picked by an index tensor; `gather` picks elements and is never a replica. */
   | 'index-select'
   | 'gather'
-  /** Row-wise over the last axis or the named ones: softmax, layer_norm. */
-  | 'row-wise'
-  /** Removes axes: sum, mean, max. */
+  /** Row-wise: a row is the named axis, or the last one. */
+  | 'softmax'
+  | 'layer-norm'
+  /** Statistics over the batch, or constants in inference: element by element along other axes. */
+  | 'batch-norm'
+  /** Removes axes. */
   | 'reduce'
   /** Sinks. */
   | 'linear'
   | 'matmul'
+  | 'matmul-add'
   | 'einsum'
   | 'convolution'
+  | 'functional-convolution'
   | 'bilinear'
   | 'recurrent'
+  | 'recurrent-cell'
   | 'attention'
   | 'multihead-attention'
   | 'transformer-layer'
-  /** Makes a new tensor that nothing is known of. */
+  | 'transformer-decoder'
+  /** New tensors. */
   | 'create'
   | 'create-random'
   | 'create-index'
+  /** Index pairs, many positions to one row. */
+  | 'create-edges'
+  | 'search'
+  /** Truth values, ids, orders: never replicas that cost anything. */
   | 'mask'
+  | 'ids'
+  | 'opaque-index'
   | 'embedding'
-  | 'opaque';
+  | 'one-hot';

@@ -31,8 +31,12 @@ export interface Replica extends MappedAxis {
   /** Under which branch conditions the replica exists: "when self.training". Empty: always. */
   readonly when: readonly string[];
   readonly trail: Trail | null;
+  /** Set when each row has been multiplied by a number of its own: still linear, but no longer equal rows. */
+  readonly scaled: Place | null;
   /** Strong: proved by construction. Named: only the index's name says so (a suggestion at most). */
   readonly evidence: 'strong' | 'named';
+  /** Gathered from nodes to edges of a graph: many more copies than rows, but two ends per edge. */
+  readonly edges: boolean;
 }
 
 export interface Axis {
@@ -78,7 +82,12 @@ export type Content = 'data' | 'parameter' | 'index' | 'mask' | 'random' | 'cons
 
 /** Why an integer tensor maps many positions to one row (or that it does not). */
 export type IndexKind =
-  | { readonly kind: 'many-to-one'; readonly evidence: 'strong' | 'named'; readonly map: 'blocks' | 'indexed' }
+  | {
+      readonly kind: 'many-to-one';
+      readonly evidence: 'strong' | 'named';
+      readonly map: 'blocks' | 'indexed';
+      readonly edges?: boolean;
+    }
   | { readonly kind: 'edge-index' }
   | { readonly kind: 'one-to-one' }
   | { readonly kind: 'unknown' };
@@ -93,8 +102,12 @@ export interface Tensor {
   readonly form: Form | null;
   readonly content: Content;
   readonly index: IndexKind;
+  /** How the source text calls it (`x`, `self.pos`), empty when it has no name: dimensions are named after it. */
+  readonly label: string;
   /** Bytes per element where known. */
   readonly itemSize: number | null;
   /** The expression that made it, null for arguments. */
   readonly place: Place | null;
+  /** Replicated axes from which one position was picked (`x[i]` in a loop): every pick holds the same rows. */
+  readonly picked: readonly Replica[];
 }

@@ -1,0 +1,85 @@
+/** The engine for Python: text in, findings out. */
+import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
+import type { Note } from './finding';
+import { bindingsOf } from './python/bindings';
+import { evaluateFile } from './python/evaluator';
+import { type ParsedFile, createParser } from './python/parser';
+import { openProject } from './python/project';
+import { positionOf } from './python/syntax';
+import { createJudge } from './judge/judge';
+import { describe } from './rules/describe';
+import { rewritesFor } from './rewrite';
+import { suppress } from './suppress';
+import { resetIds } from './tensor/shape';
+
+const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
+
+export async function createEngine(grammars: Grammars): Promise<Engine> {
+  const parser = await createParser(grammars);
+
+  function analyse(file: ParsedFile, options: CheckOptions): Analysis {
+    resetIds();
+    const notes: Note[] = [];
+    const comments = file.commentsWith('ikbo:');
+    const bindings = bindingsOf(comments);
+    const judge = createJudge();
+    const project = openProject(file, parser, options.files ?? null);
+    try {
+      evaluateFile(project, {
+        onSink: (event) => judge.collect(event),
+        onNote: (node, message) =>
+          notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
+        manyToOne: bindings.manyToOne,
+      });
+      const matches = judge.matches({ ...options.shapes, ...bindings.shapes });
+      const findings = matches.flatMap((match) =>
+        match.origin.file === file ? (describe(match, options.hints ?? false, rewritesFor) ?? []) : [],
+      );
+      const kept = suppress(file.path, comments, findings);
+      return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
+    } catch (error) {
+      // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
+      if (!(error instanceof RangeError)) throw error;
+      return {
+        findings: [],
+        notes: [{ path: file.path, line: 1, message: 'not analysed: too deeply nested' }],
+        parsed: true,
+      };
+    } finally {
+      project.close();
+    }
+  }
+
+  return {
+    check(path, text, options = {}) {
+      if (!text.includes('torch')) return NOTHING;
+      const file = parser.parse(path, text);
+      try {
+        return analyse(file, options);
+      } finally {
+        file.close();
+      }
+    },
+    parse(text) {
+      const file = parser.parse('', text);
+      const { nodeCount } = file;
+      file.close();
+      return nodeCount;
+    },
+    open(path, text) {
+      let file = parser.parse(path, text);
+      const document: OpenDocument = {
+        path,
+        get text() {
+          return file.text;
+        },
+        change(changes: readonly Change[]) {
+          file = file.edited(changes);
+        },
+        check: (options = {}) => (file.text.includes('torch') ? analyse(file, options) : NOTHING),
+        close: () => file.close(),
+      };
+      return document;
+    },
+  };
+}

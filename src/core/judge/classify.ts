@@ -1,0 +1,49 @@
+/** Which rule a replica at a sink belongs to. */
+import type { Operand, SinkEvent, SinkHit } from '../python/run';
+import type { Tensor } from '../tensor/value';
+import type { RuleCode } from './match';
+
+export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode {
+  const { kind } = event;
+  if (kind === 'attention') return movable(hit) ? 'IKB303' : hit.axisRole === 'head' ? 'IKB202' : 'IKB201';
+  if (kind === 'matmul' && !event.byWeight) return productCode(hit, operand);
+  if (kind === 'einsum') return productCode(hit, operand);
+  if (kind === 'multihead-attention' && operand.role !== 'query' && operand.role !== 'input' && hit.via === 'whole')
+    return 'IKB201';
+  return linearCode(event, operand, hit);
+}
+
+function productCode(hit: SinkHit, operand: Operand): RuleCode {
+  if (hit.via === 'block') return blockCode(operand.value, hit);
+  if (hit.axisRole === 'head') return 'IKB202';
+  if (hit.axisRole === 'row' && hit.via === 'whole') return 'IKB102';
+  return 'IKB301';
+}
+
+function linearCode(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode {
+  if (hit.via === 'product' || hit.via === 'picked') return 'IKB301';
+  if (hit.replica.edges) return 'IKB304';
+  if (hit.via !== 'block') return 'IKB102';
+  return operand.role === 'right' && event.byWeight ? 'IKB103' : blockCode(operand.value, hit);
+}
+
+/** Sums, differences and products beside plain blocks: the algebra of IKB104. */
+function blockCode(value: Tensor, hit: SinkHit): RuleCode {
+  const { origin } = hit.replica;
+  const mixed = value.form?.blocks.some(
+    (block) =>
+      (block.terms.length > 1 || block.terms.some((t) => t.factors.length > 1)) &&
+      block.terms.some((t) =>
+        t.factors.some((f) => [...f.shape.head, ...f.shape.tail].some((a) => a.replica?.origin === origin)),
+      ),
+  );
+  return mixed && (value.form?.blocks.length ?? 0) > 1 ? 'IKB104' : 'IKB101';
+}
+
+/** A stride-0 view that some pointwise operator wrote, while the sink itself would have read it as it was. */
+const movable = (hit: SinkHit): boolean =>
+  hit.replica.map.kind === 'all' &&
+  hit.replica.written !== null &&
+  hit.replica.written !== hit.replica.origin &&
+  !hit.copiedInside &&
+  !/^(reshape|flatten|einops|cat|pack|contiguous|clone)/.test(hit.replica.trail?.what ?? '');

@@ -1,0 +1,321 @@
+/** Turns what the evaluation saw at a sink into facts about text. */
+import { argumentNode, nodeAt } from '../python/access';
+import type { Frame, Operand, SinkEvent } from '../python/run';
+import { type Node, childOf, statementOf, textOf } from '../python/syntax';
+import { axesWithReplica } from '../tensor/contract';
+import { divide, isOne, valueOf } from '../tensor/dim';
+import { axisAt, knownAxis, rankOf } from '../tensor/shape';
+import type { Block, Place, Replica, Tensor } from '../tensor/value';
+import type {
+  Atom,
+  AttentionFacts,
+  AttentionOperand,
+  Expression,
+  FormBlock,
+  LinearForm,
+  ProductFacts,
+  ReplicaFact,
+  Sink,
+} from './match';
+import { reboundBetween } from './guards';
+
+export function expressionAt(place: Place | null, t: Tensor, event: SinkEvent): Expression | null {
+  const node = place ? nodeAt(place) : null;
+  if (!node) return null;
+  return {
+    node,
+    text: textOf(node),
+    boundName: boundName(t, event.frame),
+    rebound: reboundBetween(node, event.node),
+    pure: isPure(node),
+  };
+}
+
+/** A variable (or attribute of self) that holds this very value at the sink. */
+function boundName(t: Tensor, frame: Frame): string | null {
+  for (const [key, value] of frame.state.names) {
+    if ((value.kind === 'tensor' || value.kind === 'unknown') && value.id === t.id) return key;
+    if (value.kind === 'union' && value.options.some((o) => o.value.kind === 'tensor' && o.value.id === t.id))
+      return key;
+  }
+  return null;
+}
+
+const PURE = new Set([
+  'identifier',
+  'attribute',
+  'subscript',
+  'integer',
+  'float',
+  'none',
+  'true',
+  'false',
+  'string',
+  'slice',
+  'ellipsis',
+  'tuple',
+  'binary_operator',
+  'unary_operator',
+  'parenthesized_expression',
+  'argument_list',
+  'keyword_argument',
+  'string_start',
+  'string_content',
+  'string_end',
+]);
+const PURE_METHODS =
+  /^(size|dim|view|reshape|unsqueeze|squeeze|transpose|permute|t|flatten|expand|expand_as|contiguous|detach|repeat|repeat_interleave|index_select|tile|chunk|split|narrow|to|float|half|numel)$/;
+
+export function isPure(node: Node): boolean {
+  if (node.kind === 'call') {
+    const fn = childOf(node, 'function');
+    const name = fn?.kind === 'attribute' ? childOf(fn, 'attribute') : null;
+    const pureName = name !== null && PURE_METHODS.test(textOf(name));
+    return pureName && node.children.every((c) => (c === fn ? fn.children.every(isPure) : isPure(c)));
+  }
+  if (!PURE.has(node.kind)) return node.field === 'operator';
+  return node.children.every(isPure);
+}
+
+export function replicaFact(axis: number, carrier: Tensor, replica: Replica, event: SinkEvent): ReplicaFact {
+  const origin = nodeAt(replica.origin) ?? event.node;
+  const { text, node } = mapText(origin, replica);
+  return {
+    axis,
+    rank: rankOf(carrier.shape),
+    map: replica.map,
+    source: replica.source,
+    extent: replica.extent,
+    ratio: isOne(replica.source) ? replica.extent : divide(replica.extent, replica.source),
+    mapText: text,
+    mapNode: node,
+    origin,
+    sourceExpression: sourceOf(origin, replica, event),
+    evidence: replica.evidence,
+  };
+}
+
+/** The repeats, the expanded size or the index as written. */
+function mapText(origin: Node, replica: Replica): { text: string | null; node: Node | null } {
+  const { map } = replica;
+  if (map.kind === 'indexed') {
+    const index = findText(origin, map.index);
+    return { text: map.index, node: index };
+  }
+  const list = origin.kind === 'call' ? childOf(origin, 'arguments') : null;
+  const given =
+    list?.children.filter(
+      (c) => c.kind !== 'keyword_argument' || /^(repeats|size|dims)$/.test(textOf(childOf(c, 'name') ?? c)),
+    ) ?? [];
+  const values = given
+    .map((c) => (c.kind === 'keyword_argument' ? (childOf(c, 'value') ?? c) : c))
+    .flatMap((c) => (c.kind === 'tuple' || c.kind === 'list' ? c.children : [c]));
+  const method = list && childOf(origin, 'function');
+  const name = method ? textOf(method).split('.').pop() : '';
+  if (name === 'repeat_interleave') {
+    const at =
+      method?.kind === 'attribute' && !/^torch$/.test(textOf(childOf(method, 'object') ?? method))
+        ? values[0]
+        : values[1];
+    return { text: at ? textOf(at) : null, node: at ?? null };
+  }
+  const sized = values.filter((v) => !/^(-1|1)$/.test(textOf(v)));
+  const [only] = sized;
+  return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
+}
+
+function findText(node: Node, text: string): Node | null {
+  if (textOf(node) === text) return node;
+  for (const child of node.children) {
+    const found = findText(child, text);
+    if (found) return found;
+  }
+  return null;
+}
+
+/** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
+function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
+  let node: Node | null = null;
+  if (origin.kind === 'subscript') node = childOf(origin, 'value');
+  else if (origin.kind === 'call') {
+    const fn = childOf(origin, 'function');
+    const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;
+    const library = object ? /^(torch|F|einops|np)$/.test(textOf(object)) : true;
+    node = library ? (childOf(origin, 'arguments')?.children[0] ?? null) : object;
+  }
+  if (!node) return null;
+  return {
+    node,
+    text: textOf(node),
+    boundName: boundName(replica.of, event.frame),
+    rebound: reboundBetween(node, event.node),
+    pure: isPure(node),
+  };
+}
+
+export function sinkOf(event: SinkEvent, operand: Operand): Sink {
+  const { node, weight, args } = event;
+  const layer = weight?.layer ?? null;
+  const functional = event.callee === 'linear' && !layer ? argumentNode(args, 1, 'weight') : null;
+  const bias = functional ? argumentNode(args, 2, 'bias') : null;
+  const fn = node.kind === 'call' ? childOf(node, 'function') : null;
+  const stage = event.weight && event.weight.index !== null ? `[${event.weight.index}]` : '';
+  const module = layer && fn && isPure(fn) ? `${textOf(fn)}${stage}` : null;
+  const noBias = layer !== null && /\bbias\s*=\s*False\b/.test(textOf(layer.node));
+  const other = event.byWeight ? event.operands.find((o) => o !== operand)?.node : null;
+  return {
+    kind: event.kind,
+    node,
+    input: operand.node,
+    contracted: event.contracted,
+    weight: functional ? textOf(functional) : module ? `${module}.weight` : other ? textOf(other) : null,
+    bias: functional
+      ? bias
+        ? textOf(bias)
+        : 'none'
+      : layer
+        ? noBias
+          ? 'none'
+          : module
+            ? `${module}.bias`
+            : null
+        : 'none',
+    module: layer
+      ? {
+          text: fn ? textOf(fn) : '',
+          index: event.weight?.index ?? null,
+          length: event.weight?.length ?? null,
+          kind: layer.name,
+          doubt: layer.doubt,
+          constructor: layer.node,
+        }
+      : null,
+    side: operand.role === 'left' || operand.role === 'right' ? operand.role : null,
+    outWidth: event.outWidth,
+  };
+}
+
+export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
+  const { value } = operand;
+  const { form } = value;
+  if (!form) {
+    const place = value.place;
+    const node = operand.node ?? (place ? nodeAt(place) : null);
+    if (!node) return null;
+    const block: Block = {
+      width: knownAxis(value.shape, event.contracted)?.dim ?? null,
+      terms: [{ coefficient: 1, factors: [value] }],
+      place: place ?? { path: '', start: 0, end: 0, line: 0 },
+    };
+    return { node: null, axis: null, name: null, blocks: [blockOf(block, node, event, null)], between: [] };
+  }
+  const node = nodeAt(form.place);
+  return {
+    node,
+    axis: form.axis,
+    name: node ? assignedName(node) : null,
+    blocks: form.blocks.flatMap((block) => {
+      const at = nodeAt(block.place);
+      return at ? [blockOf(block, at, event, form.axis)] : [];
+    }),
+    between: between(node, operand, event),
+  };
+}
+
+/** `x = torch.cat(...)`: the name. */
+function assignedName(node: Node): string | null {
+  const { parent } = node;
+  if (parent?.kind !== 'assignment') return null;
+  const left = childOf(parent, 'left');
+  return left?.kind === 'identifier' ? textOf(left) : null;
+}
+
+/** What stands between the concatenation and the sink in the sink's own argument: a view, an activation. */
+function between(form: Node | null, operand: Operand, event: SinkEvent): readonly Node[] {
+  const steps: Node[] = [];
+  const { value, node } = operand;
+  const made = value.place ? nodeAt(value.place) : null;
+  if (made && made !== form && made !== event.node) steps.push(made);
+  void node;
+  return steps;
+}
+
+function blockOf(block: Block, node: Node, event: SinkEvent, axis: number | null): FormBlock {
+  return {
+    node,
+    width: block.width,
+    widthText: widthText(block, node, axis),
+    terms: block.terms.map((term) => {
+      const factors = term.factors.map((t) => atomOf(t, event));
+      return { coefficient: term.coefficient, factors, replicated: factors.every((f) => f.replicas.length > 0) };
+    }),
+  };
+}
+
+function widthText(block: Block, node: Node, axis: number | null): string | null {
+  const n = valueOf(block.width);
+  if (n !== null) return String(n);
+  return `${/^[\w.]+$/.test(textOf(node)) ? textOf(node) : `(${textOf(node)})`}.shape[${axis ?? -1}]`;
+}
+
+function atomOf(t: Tensor, event: SinkEvent): Atom {
+  const place = t.place;
+  const fallback: Expression = {
+    node: event.node,
+    text: t.label,
+    boundName: boundName(t, event.frame),
+    rebound: [],
+    pure: false,
+  };
+  return {
+    expression: expressionAt(place, t, event) ?? fallback,
+    replicas: axesWithReplica(t).map(({ axis, replica }) => replicaFact(axis, t, replica, event)),
+  };
+}
+
+export function attentionOf(event: SinkEvent): AttentionFacts | null {
+  const operand = (role: string): AttentionOperand => {
+    const found = event.operands.find((o) => o.role === role);
+    return found ? operandFact(found, event) : { node: null, expression: null, replicas: [], dims: null };
+  };
+  const maskNode = argumentNode(event.args, 3, 'attn_mask', 'attn_bias', 'mask');
+  const keywords: Record<string, Node> = {};
+  const rest: Node[] = [];
+  for (const [key, node] of event.args.nodes) {
+    if (typeof key === 'string') keywords[key] = node;
+    else if (key > 2) rest.push(node);
+  }
+  return {
+    callee: event.callee,
+    query: operand('query'),
+    key: operand('key'),
+    value: operand('value'),
+    mask: maskNode && maskNode.kind !== 'none' ? maskNode : null,
+    keywords,
+    rest,
+    layout: event.kind !== 'attention' ? null : /scaled_dot_product|flex/.test(event.callee) ? 'bhsd' : 'bshd',
+  };
+}
+
+function operandFact(operand: Operand, event: SinkEvent): AttentionOperand {
+  const { value } = operand;
+  const n = rankOf(value.shape);
+  return {
+    node: operand.node,
+    expression: expressionAt(value.place, value, event),
+    replicas: axesWithReplica(value).map(({ axis, replica }) => replicaFact(axis, value, replica, event)),
+    dims: n === null ? null : value.shape.head.map((_, i) => axisAt(value, i).dim),
+  };
+}
+
+export function productOf(event: SinkEvent, operand: Operand): ProductFacts {
+  return {
+    callee: event.node.kind === 'binary_operator' ? '@' : event.callee,
+    operands: event.operands.map((o) => operandFact(o, event)),
+    replicated: event.operands.indexOf(operand),
+    equation: event.equation,
+    why: null,
+  };
+}
+
+export { statementOf };

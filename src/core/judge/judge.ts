@@ -1,0 +1,130 @@
+/** Collects what reaches sinks and keeps, for each broadcast, the one finding that matters. */
+import { costOf } from '../cost/cost';
+import { nodeAt } from '../python/access';
+import type { Operand, SinkEvent, SinkHit } from '../python/run';
+import { type Node, scopeOf } from '../python/syntax';
+import { constant, divide, valueOf } from '../tensor/dim';
+import { axisAt, knownAxis, rankOf } from '../tensor/shape';
+import type { Tensor, Trail } from '../tensor/value';
+import { classify } from './classify';
+import { attentionOf, expressionAt, formOf, productOf, replicaFact, sinkOf } from './facts';
+import { guardsOf } from './guards';
+import type { Match, PathStep } from './match';
+
+export interface Judge {
+  collect(event: SinkEvent): void;
+  matches(bindings: Readonly<Record<string, number>>): readonly Match[];
+}
+
+interface Candidate {
+  readonly event: SinkEvent;
+  readonly operand: Operand;
+  readonly hit: SinkHit;
+  readonly materialized: boolean;
+}
+
+export function createJudge(): Judge {
+  const byOrigin = new Map<string, Candidate>();
+  return {
+    collect(event) {
+      for (const operand of event.operands) {
+        for (const hit of operand.hits) {
+          const { origin } = hit.replica;
+          const key = `${origin.path}:${origin.start}:${origin.end}`;
+          const candidate = { event, operand, hit, materialized: hit.replica.written !== null || hit.copiedInside };
+          const before = byOrigin.get(key);
+          if (!before || better(candidate, before)) byOrigin.set(key, candidate);
+        }
+      }
+    },
+    matches: (bindings) =>
+      [...byOrigin.values()]
+        .flatMap((c) => matchOf(c, bindings) ?? [])
+        .sort((a, b) =>
+          a.origin.file.path < b.origin.file.path
+            ? -1
+            : a.origin.file.path > b.origin.file.path
+              ? 1
+              : a.origin.start - b.origin.start,
+        ),
+  };
+}
+
+const rank = ({ event, hit, materialized }: Candidate): number =>
+  (materialized ? 8 : 0) +
+  (hit.via === 'rows' ? 0 : 4) +
+  (isLocal(event, hit) ? 2 : 0) +
+  (hit.replica.when.length === 0 ? 1 : 0);
+
+/** The first sink that a replica reaches counts, unless a later one says more. */
+const better = (a: Candidate, b: Candidate): boolean => rank(a) > rank(b);
+
+function isLocal(event: SinkEvent, hit: SinkHit): boolean {
+  const origin = nodeAt(hit.replica.origin);
+  return origin !== null && origin.file === event.node.file && scopeOf(origin) === scopeOf(event.node);
+}
+
+function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>>): Match | null {
+  const { event, operand, hit, materialized } = candidate;
+  const { replica } = hit;
+  const origin = nodeAt(replica.origin);
+  if (!origin) return null;
+  const written = replica.written ? nodeAt(replica.written) : materialized ? event.node : null;
+  const path = pathOf(origin, written, replica.trail, event.node, event.callee);
+  const replicas = replicasOf(candidate);
+  const [first] = replicas;
+  if (!first) return null;
+  const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
+  const dims = dimsOf(hit.carrier);
+  const contracted = event.kind === 'attention' ? null : (knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null);
+  const cost = costOf(dims, hit.carrier.itemSize, contracted, event.outWidth, first.ratio);
+  const code = classify(event, operand, hit);
+  const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
+  return {
+    code,
+    origin,
+    written,
+    sink: sinkOf(event, operand),
+    path,
+    replicas,
+    form,
+    attention,
+    product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
+    cost: { ...cost, ratio: valueOf(first.ratio) },
+    facts: guardsOf(event, origin, form, path),
+    when: replica.when,
+    bindings,
+    local: isLocal(event, hit),
+    minor: hit.via === 'rows',
+  };
+}
+
+function replicasOf({ event, hit }: Candidate) {
+  const facts = [replicaFact(hit.axis, hit.carrier, hit.replica, event)];
+  return facts;
+}
+
+/** Sizes of the carrier, where the rank is known. */
+function dimsOf(t: Tensor) {
+  const n = rankOf(t.shape);
+  return n === null ? null : t.shape.head.map((_, i) => axisAt(t, i).dim);
+}
+
+function pathOf(
+  origin: Node,
+  written: Node | null,
+  trail: Trail | null,
+  sink: Node,
+  callee: string,
+): readonly PathStep[] {
+  const steps: PathStep[] = [];
+  for (let at = trail; at; at = at.before) {
+    const node = nodeAt(at.place);
+    if (node) steps.unshift({ node, what: at.what, kind: /^cat/.test(at.what) ? 'concatenate' : 'write' });
+  }
+  const what = written === origin ? 'replicates and writes every copy' : 'replicates as a view';
+  const last = written === sink ? `${callee} copies the view and contracts it` : `${callee} reads every copy`;
+  return [{ node: origin, what, kind: 'origin' }, ...steps, { node: sink, what: last, kind: 'sink' }];
+}
+
+export { constant, divide, expressionAt };

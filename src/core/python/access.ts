@@ -1,0 +1,117 @@
+/** Seeing a value as what an operator needs: a tensor, a size, a list of values. */
+import { type Dim, ONE, constant, symbol, valueOf } from '../tensor/dim';
+import { UNKNOWN_SHAPE, dimAt, exactShape, tensor, unknownDim } from '../tensor/shape';
+import type { IndexKind, Place, Tensor } from '../tensor/value';
+import type { Frame, Run } from './run';
+import { type Node, positionOf } from './syntax';
+import type { Args, Value } from './value';
+
+const nodes = new WeakMap<Place, Node>();
+
+export function placeOf(node: Node): Place {
+  const place = {
+    path: node.file.path,
+    start: node.start,
+    end: node.end,
+    line: positionOf(node.file, node.start).line,
+  };
+  nodes.set(place, node);
+  return place;
+}
+
+/** The node that a place was made from. */
+export const nodeAt = (place: Place): Node | null => nodes.get(place) ?? null;
+
+const EDGES = /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edges)$/;
+const NAMED_MANY_TO_ONE =
+  /(^|[._])(cand(idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)_?(to|2)_?\w+$|(^|[._])(to|2)_(user|request|session|query|group|graph)s?(_\w*)?$|(^|[._])(user|session|request|query)_(idx|index|indices)$/;
+
+/** What a name says of an index. Edge indices are strong: two rows of node ids, many edges to a node. */
+export function indexByName(label: string, declared: ReadonlySet<string>): IndexKind {
+  if (declared.has(label)) return { kind: 'many-to-one', evidence: 'strong', map: 'indexed' };
+  if (EDGES.test(label)) return { kind: 'edge-index' };
+  if (NAMED_MANY_TO_ONE.test(label)) return { kind: 'many-to-one', evidence: 'named', map: 'indexed' };
+  return { kind: 'unknown' };
+}
+
+/** The value as a tensor; null for what cannot be one. An unknown value stays the same tensor each time. */
+export function asTensor(value: Value, run: Run): Tensor | null {
+  switch (value.kind) {
+    case 'tensor':
+      return value;
+    case 'unknown': {
+      if (value.foreign) return null;
+      const index = indexByName(value.label, run.manyToOne);
+      const content = /mask/i.test(value.label)
+        ? 'mask'
+        : /(^|[._])(\w*_ids?|ids)$/.test(value.label)
+          ? 'index'
+          : 'data';
+      return tensor(UNKNOWN_SHAPE, { id: value.id, storage: value.id, label: value.label, index, content });
+    }
+    case 'int':
+    case 'number':
+    case 'bool':
+      return tensor(exactShape([]), { content: 'constant' });
+    default:
+      return null;
+  }
+}
+
+/** The value as a size. An unknown value is a symbol of its own. */
+export function asDim(value: Value | undefined): Dim {
+  if (!value) return null;
+  switch (value.kind) {
+    case 'int':
+      return value.dim;
+    case 'bool':
+      return value.value === null ? null : constant(Number(value.value));
+    case 'unknown':
+      return value.foreign ? null : symbol(`${value.label || '?'}@${value.id}`);
+    default:
+      return null;
+  }
+}
+
+export const asNumber = (value: Value | undefined): number | null =>
+  value?.kind === 'int' ? valueOf(value.dim) : null;
+
+export const asString = (value: Value | undefined): string | null => (value?.kind === 'string' ? value.value : null);
+
+/** Several ints: `(2, 3)`, `2, 3`, a shape of known rank. Null when not known one by one. */
+export function asSizes(values: readonly Value[], run: Run, frame: Frame): readonly Value[] | null {
+  const [only] = values;
+  if (values.length === 1 && only && only.kind !== 'int' && only.kind !== 'unknown') {
+    const listed = run.items(only, frame);
+    return listed && !listed.open ? listed.items : null;
+  }
+  return values;
+}
+
+/** Positional argument `at`, or the keyword. */
+export function argument(args: Args, at: number, ...keywords: readonly string[]): Value | undefined {
+  const direct = args.positional[at];
+  if (direct) return direct;
+  for (const keyword of keywords) {
+    const value = args.keywords.get(keyword);
+    if (value) return value;
+  }
+  return undefined;
+}
+
+export function argumentNode(args: Args, at: number, ...keywords: readonly string[]): Node | null {
+  const direct = args.nodes.get(at);
+  if (direct) return direct;
+  for (const keyword of keywords) {
+    const node = args.nodes.get(keyword);
+    if (node) return node;
+  }
+  return null;
+}
+
+/** Sizes of a tensor as ints, when the rank is known. */
+export function sizesOf(t: Tensor): readonly Dim[] | null {
+  return t.shape.exact ? t.shape.head.map((axis, i) => axis.dim ?? unknownDim(t, i)) : null;
+}
+
+export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;

@@ -1,0 +1,185 @@
+/** Arguments of a call, and how they meet the parameters of a function. */
+import { symbol } from '../tensor/dim';
+import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
+import { indexByName } from './access';
+import { shapesInDocstring } from './shape-facts';
+import type { FunctionModel } from './model';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import { type Node, childOf, textOf } from './syntax';
+import { type Args, type Value, int, tuple } from './value';
+
+export function collectArgs(list: Node, frame: Frame, run: Run): Args {
+  const positional: Value[] = [];
+  const keywords = new Map<string, Value>();
+  const nodes = new Map<number | string, Node>();
+  let open = false;
+  const children = list.kind === 'generator_expression' ? [list] : list.children;
+  for (const child of children) {
+    if (child.kind === 'keyword_argument') {
+      const name = childOf(child, 'name');
+      const value = childOf(child, 'value');
+      if (!name || !value) continue;
+      keywords.set(textOf(name), run.evaluate(value, frame));
+      nodes.set(textOf(name), value);
+    } else if (child.kind === 'list_splat') {
+      const [inner] = child.children;
+      const listed = inner ? run.items(run.evaluate(inner, frame), frame) : null;
+      if (listed) positional.push(...listed.items);
+      open ||= listed?.open ?? true;
+    } else if (child.kind === 'dictionary_splat') {
+      const [inner] = child.children;
+      const value = inner ? run.evaluate(inner, frame) : null;
+      const item = value?.kind === 'ref' ? frame.state.heap.get(value.id) : null;
+      if (item?.kind === 'dict') item.entries.forEach((v, k) => keywords.set(k, v));
+      else open = true;
+    } else {
+      nodes.set(positional.length, child);
+      positional.push(run.evaluate(child, frame));
+    }
+  }
+  return { positional, keywords, nodes, open };
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly kind: 'plain' | 'rest' | 'keywords';
+  readonly keywordOnly: boolean;
+  readonly annotation: string | null;
+  readonly fallback: Node | null;
+}
+
+const parameterCache = new WeakMap<Node, readonly Parameter[]>();
+
+export function parametersOf(model: FunctionModel): readonly Parameter[] {
+  const known = parameterCache.get(model.node);
+  if (known) return known;
+  const found: Parameter[] = [];
+  let keywordOnly = false;
+  for (const child of childOf(model.node, 'parameters')?.children ?? []) {
+    const typed = child.kind === 'typed_parameter' || child.kind === 'typed_default_parameter';
+    const type = childOf(child, 'type');
+    const annotation = type ? textOf(type) : null;
+    const named =
+      child.kind === 'identifier'
+        ? child
+        : child.kind === 'typed_parameter'
+          ? (child.children[0] ?? null)
+          : childOf(child, 'name');
+    const core = named ?? child;
+    if (core.kind === 'list_splat_pattern') {
+      keywordOnly = true;
+      found.push({ name: textOf(core).slice(1), kind: 'rest', keywordOnly, annotation, fallback: null });
+    } else if (core.kind === 'dictionary_splat_pattern') {
+      found.push({ name: textOf(core).slice(2), kind: 'keywords', keywordOnly, annotation, fallback: null });
+    } else if (child.kind === 'keyword_separator') keywordOnly = true;
+    else if (core.kind === 'identifier') {
+      const fallback = typed || child.kind === 'default_parameter' ? childOf(child, 'value') : null;
+      found.push({ name: textOf(core), kind: 'plain', keywordOnly, annotation, fallback });
+    }
+  }
+  parameterCache.set(model.node, found);
+  return found;
+}
+
+export const isStatic = (model: FunctionModel): boolean => model.decorators.some((d) => /^staticmethod\b/.test(d));
+
+/** Variables of a callee. What the call leaves open is unknown, what it leaves out is the default. */
+export function bind(model: FunctionModel, self: Value | null, args: Args, frame: Frame, run: Run): Map<string, Value> {
+  const names = new Map<string, Value>();
+  const positional = self && !isStatic(model) ? [self, ...args.positional] : [...args.positional];
+  const used = new Set<string>();
+  let at = 0;
+  for (const parameter of parametersOf(model)) {
+    if (parameter.kind === 'rest') {
+      names.set(parameter.name, tuple(positional.slice(at), args.open));
+      at = positional.length;
+    } else if (parameter.kind === 'keywords') {
+      const entries = new Map([...args.keywords].filter(([key]) => !used.has(key)));
+      const id = freshId();
+      frame.state.heap.set(id, { kind: 'dict', entries, open: args.open, tag: 'dict' });
+      names.set(parameter.name, { kind: 'ref', id });
+    } else {
+      const given = parameter.keywordOnly ? undefined : positional[at];
+      if (!parameter.keywordOnly) at++;
+      const keyword = args.keywords.get(parameter.name);
+      if (keyword) used.add(parameter.name);
+      const value =
+        given ??
+        keyword ??
+        (args.open
+          ? unknown(parameter.name)
+          : parameter.fallback
+            ? defaultValue(parameter.fallback, frame, run)
+            : unknown(parameter.name));
+      names.set(parameter.name, named(value, parameter.name));
+    }
+  }
+  return names;
+}
+
+/** Defaults are literals nearly always; anything else is not evaluated in the caller's scope. */
+function defaultValue(node: Node, frame: Frame, run: Run): Value {
+  return /^(integer|float|none|true|false|string|unary_operator|tuple|list)$/.test(node.kind)
+    ? run.evaluate(node, frame)
+    : unknown();
+}
+
+const named = (value: Value, label: string): Value =>
+  value.kind === 'tensor' && value.label === '' ? { ...value, label } : value;
+
+/** Parameters of an entry: nothing is known but what annotations, docstring and names say. */
+export function unknownParameters(
+  model: FunctionModel,
+  self: Value | null,
+  run: Run,
+  frame: Frame,
+): Map<string, Value> {
+  const names = new Map<string, Value>();
+  const shapes = shapesInDocstring(
+    model,
+    parametersOf(model).map((p) => p.name),
+  );
+  parametersOf(model).forEach((parameter, i) => {
+    const { name } = parameter;
+    if (i === 0 && self && !isStatic(model)) names.set(name, self);
+    else if (parameter.kind === 'rest') names.set(name, tuple([], true));
+    else if (parameter.kind === 'keywords') {
+      const id = freshId();
+      frame.state.heap.set(id, { kind: 'dict', entries: new Map(), open: true, tag: 'dict' });
+      names.set(name, { kind: 'ref', id });
+    } else names.set(name, parameterValue(parameter, shapes.get(name), run, frame));
+  });
+  return names;
+}
+
+function parameterValue(parameter: Parameter, dims: readonly string[] | undefined, run: Run, frame: Frame): Value {
+  const { name, annotation } = parameter;
+  if (annotation && /^(int|torch\.SymInt)$/.test(annotation))
+    return int(symbol(`${name}@p${frame.depth}_${parameter.name}`));
+  if (annotation && /^(bool|str|float|Optional\[(bool|str|float|int)\])$/.test(annotation))
+    return unknown(name, /str/.test(annotation));
+  if (annotation && /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/.test(annotation))
+    return unknown(name, true);
+  const isTensor = annotation && /^(torch\.)?(Float|Long|Half|Int)?Tensor$/.test(annotation);
+  if (isTensor || dims) {
+    const index = indexByName(name, run.manyToOne);
+    const content =
+      /mask/i.test(name) || annotation === 'BoolTensor'
+        ? 'mask'
+        : /(^|_)ids?$/.test(name) || annotation?.endsWith('LongTensor')
+          ? 'index'
+          : 'data';
+    if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
+    const id = freshId();
+    const axes = dims.map((d) => ({
+      dim: /^\d+$/.test(d) ? [{ coef: Number(d), symbols: [] }] : symbol(`${d}@d${frame.function?.node.start ?? 0}`),
+      replica: null,
+    }));
+    const head = axes.map((axis) =>
+      axis.dim.length === 1 && axis.dim[0]?.coef === 0 ? { dim: [], replica: null } : axis,
+    );
+    return tensor({ exact: true, head, tail: [] }, { id, label: name, index, content });
+  }
+  return unknown(name);
+}

@@ -1,0 +1,152 @@
+/** `value.name`: shapes and views of tensors, attributes of objects, members of modules. */
+import { carriesReplica, dimAt, rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
+import { operatorNamed } from '../tensor/operators';
+import { constant } from '../tensor/dim';
+import type { Tensor } from '../tensor/value';
+import { applyView, permute, transpose } from '../tensor/views';
+import { argument, asDim, asTensor, placeOf } from './access';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import { type Node, textOf } from './syntax';
+import { type Value, int, name as nameOf, TRUTH } from './value';
+
+export function attributeOf(value: Value, name: string, node: Node, frame: Frame, run: Run): Value {
+  switch (value.kind) {
+    case 'name':
+      return nameOf(`${value.path}.${name}`);
+    case 'module':
+      return run.global(name, value.file, frame) ?? unknown(name);
+    case 'tensor':
+      return tensorAttribute(value, name, node);
+    case 'ref':
+      return objectAttribute(value, name, node, frame, run);
+    case 'class': {
+      const method = run.method(value.model, name);
+      if (method) return { kind: 'function', model: method, self: null, closure: null };
+      const node = value.model.attributes.get(name);
+      return node ? unknown(name) : unknown(name);
+    }
+    case 'super': {
+      const method = superMethod(value, name, run);
+      if (method) return { kind: 'function', model: method, self: value.self, closure: null };
+      return { kind: 'method', owner: unknown(), name };
+    }
+    case 'layer':
+      return layerAttribute(value, name, frame, run);
+    case 'unknown':
+      return unknownAttribute(value, name, node, run);
+    case 'tuple':
+    case 'string':
+    case 'shape':
+    case 'partial':
+      return { kind: 'method', owner: value, name };
+    default:
+      return unknown();
+  }
+}
+
+function superMethod(value: Value & { kind: 'super' }, name: string, run: Run) {
+  // The method of a base class: what the class itself has is left out.
+  for (const base of value.after.bases) {
+    void base;
+  }
+  return run.method({ ...value.after, methods: new Map() }, name);
+}
+
+const VIEW_ATTRIBUTES: Readonly<Record<string, (t: Tensor, node: Node) => Value>> = {
+  shape: (t) => ({ kind: 'shape', of: t }),
+  T: (t, node) => reversed(t, node),
+  mT: (t, node) => applyView(t, transpose(-1, -2), placeOf(node)),
+  H: (t, node) => reversed(t, node),
+  data: (t) => t,
+  real: (t) => t,
+  values: (t) => t,
+  ndim: (t) => int(rankOf(t.shape) === null ? null : constant(rankOf(t.shape) ?? 0)),
+  is_cuda: () => TRUTH,
+  requires_grad: () => TRUTH,
+};
+
+function tensorAttribute(t: Tensor, name: string, node: Node): Value {
+  const known = VIEW_ATTRIBUTES[name];
+  if (known) return known(t, node);
+  if (/^(device|dtype|layout|grad|is_sparse)$/.test(name)) return unknown(`${t.label}.${name}`, true);
+  if (operatorNamed(`Tensor.${name}`) || !carriesReplica(t)) {
+    // An unknown attribute of what was only taken to be a tensor stays unknown when it is not called.
+    return { kind: 'method', owner: t, name };
+  }
+  return { kind: 'method', owner: t, name };
+}
+
+function reversed(t: Tensor, node: Node): Tensor {
+  const rank = rankOf(t.shape) ?? 2;
+  return applyView(t, permute(Array.from({ length: rank }, (_, i) => rank - 1 - i)), placeOf(node));
+}
+
+function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Node, frame: Frame, run: Run): Value {
+  const item = frame.state.heap.get(value.id);
+  if (!item) return unknown();
+  if (item.kind !== 'object') {
+    if (item.kind === 'dict' && item.entries.has(name)) return item.entries.get(name) ?? unknown();
+    return { kind: 'method', owner: value, name };
+  }
+  const own = item.attributes.get(name);
+  if (own) return own;
+  if (!item.model) return unknown(name);
+  const method = run.method(item.model, name);
+  if (method) {
+    const bound: Value = { kind: 'function', model: method, self: value, closure: null };
+    return method.decorators.some((d) => /property$/.test(d))
+      ? run.call(bound, { positional: [], keywords: new Map(), nodes: new Map(), open: false }, node, frame)
+      : bound;
+  }
+  if (name === '__class__') return { kind: 'class', model: item.model };
+  const classLevel = item.model.attributes.get(name);
+  if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);
+  if (name === 'training') return TRUTH;
+  // The same unknown attribute is the same thing each time.
+  const text = textOf(node);
+  const made = unknown(text.length <= 40 ? text : name);
+  const attributes = new Map(item.attributes).set(name, made);
+  frame.state.heap.set(value.id, { ...item, attributes });
+  return made;
+}
+
+/** `self.fc.weight`: a parameter of known shape. */
+function layerAttribute(layer: Value & { kind: 'layer' }, name: string, frame: Frame, run: Run): Value {
+  const dim = (at: number, keyword: string) => freeAxis(asDim(argument(layer.args, at, keyword)));
+  const label = '';
+  void frame;
+  void run;
+  if (name === 'weight') {
+    if (layer.name === 'nn.Linear')
+      return tensor(exactShape([dim(1, 'out_features'), dim(0, 'in_features')]), { content: 'parameter', label });
+    if (layer.name === 'nn.Embedding')
+      return tensor(exactShape([dim(0, 'num_embeddings'), dim(1, 'embedding_dim')]), { content: 'parameter', label });
+    return tensor(UNKNOWN_SHAPE, { content: 'parameter', label });
+  }
+  if (name === 'bias') return tensor(UNKNOWN_SHAPE, { content: 'parameter', label });
+  if (name === 'forward' || name === '__call__') return layer;
+  const keyword = layer.args.keywords.get(name);
+  if (keyword) return keyword;
+  return { kind: 'method', owner: layer, name };
+}
+
+const attributesOfUnknown = new WeakMap<Value, Map<string, Value>>();
+
+function unknownAttribute(value: Value & { kind: 'unknown' }, name: string, node: Node, run: Run): Value {
+  if (value.foreign) return unknown(name, true);
+  const t = asTensor(value, run);
+  if (t && (name === 'shape' || name === 'T' || name === 'mT')) return tensorAttribute(t, name, node);
+  if (/^(device|dtype)$/.test(name)) return unknown(name, true);
+  const isCalled = node.parent?.kind === 'call' && node.field === 'function';
+  if (isCalled) return { kind: 'method', owner: value, name };
+  if (name === 'ndim') return int(null);
+  const known = attributesOfUnknown.get(value) ?? new Map<string, Value>();
+  attributesOfUnknown.set(value, known);
+  const label = value.label ? `${value.label}.${name}` : name;
+  const made = known.get(name) ?? unknown(label);
+  known.set(name, made);
+  return made;
+}
+
+export { dimAt };

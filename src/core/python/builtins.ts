@@ -1,0 +1,247 @@
+/** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
+import { constant, symbol, valueOf, add, type Dim } from '../tensor/dim';
+import { rankOf } from '../tensor/shape';
+import { argument, asNumber, asString } from './access';
+import { allocate } from './expressions';
+import { passes } from './iterate';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import type { Node } from './syntax';
+import { type Args, NONE, NUMBER, NO_ARGS, TRUTH, type Value, args as argsOf, int, tuple } from './value';
+
+const BUILTINS = new Set(
+  'abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass iter len list map max min next print range reversed round set setattr sorted str sum super tuple type zip'.split(
+    ' ',
+  ),
+);
+
+export const isBuiltin = (name: string): boolean => BUILTINS.has(name);
+
+export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const [first, second] = args.positional;
+  switch (name) {
+    case 'len':
+      return int(lengthOf(first, node, frame, run));
+    case 'range':
+      return tuple([int(symbol(`i@${node.start}`), true)], true);
+    case 'enumerate':
+    case 'zip': {
+      const lists = (name === 'zip' ? args.positional : first ? [first] : []).map((v) => passes(v, node, frame, run));
+      const open = lists.some((l) => l.open);
+      const closed = lists.filter((l) => !l.open).map((l) => l.values.length);
+      const length = closed.length > 0 ? Math.min(...closed) : Math.max(0, ...lists.map((l) => l.values.length));
+      const rows = Array.from({ length }, (_, i) => {
+        const row = lists.map((l) => l.values[i] ?? l.values[l.values.length - 1] ?? unknown());
+        return tuple(name === 'enumerate' ? [int(symbol(`i@${node.start}`), true), ...row] : row);
+      });
+      return tuple(rows, open);
+    }
+    case 'map': {
+      const lists = args.positional.slice(1).map((v) => passes(v, node, frame, run));
+      const [list] = lists;
+      if (!first || !list) return unknown();
+      const rows = list.values.map((_, i) =>
+        run.call(first, argsOf(...lists.map((l) => l.values[i] ?? unknown())), node, frame),
+      );
+      return tuple(
+        rows,
+        lists.some((l) => l.open),
+      );
+    }
+    case 'list':
+    case 'tuple':
+    case 'sorted':
+    case 'reversed':
+    case 'iter':
+    case 'filter': {
+      const source = name === 'filter' ? second : first;
+      const listed = source ? run.items(source, frame) : { items: [], open: false };
+      if (!listed) return unknown();
+      const items = name === 'reversed' ? [...listed.items].reverse() : listed.items;
+      const open = listed.open || name === 'filter';
+      return name === 'list' || name === 'sorted'
+        ? allocate({ kind: 'list', items, open, tag: 'list' }, frame)
+        : tuple(items, open);
+    }
+    case 'next': {
+      const listed = first ? run.items(first, frame) : null;
+      return listed?.items[0] ?? unknown();
+    }
+    case 'dict':
+      return allocate(
+        { kind: 'dict', entries: new Map(args.keywords), open: args.positional.length > 0 || args.open, tag: 'dict' },
+        frame,
+      );
+    case 'getattr': {
+      const attribute = asString(second);
+      return first && attribute !== null ? run.attribute(first, attribute, node, frame) : unknown();
+    }
+    case 'setattr':
+    case 'print':
+      return NONE;
+    case 'int':
+      return first?.kind === 'int' ? first : int(symbol(`?@${node.start}`));
+    case 'float':
+    case 'abs':
+    case 'round':
+      return first?.kind === 'int' && name !== 'float' ? first : NUMBER;
+    case 'max':
+    case 'min': {
+      const numbers = args.positional.map(asNumber);
+      if (numbers.length > 1 && numbers.every((n): n is number => n !== null))
+        return int(constant(Math[name](...numbers)));
+      return args.positional.every((v) => v.kind === 'int') && args.positional.length > 1
+        ? int(symbol(`${name}@${node.start}`))
+        : unknown();
+    }
+    case 'sum': {
+      const listed = first ? run.items(first, frame) : null;
+      const dims = listed?.items.map((v): Dim => (v.kind === 'int' ? v.dim : null));
+      if (listed && !listed.open && dims?.every((d) => d !== null) && dims.length > 0) return int(dims.reduce(add, []));
+      return unknown();
+    }
+    case 'isinstance':
+    case 'hasattr':
+    case 'issubclass':
+    case 'all':
+    case 'any':
+    case 'bool':
+      return TRUTH;
+    default:
+      return unknown();
+  }
+}
+
+function lengthOf(value: Value | undefined, node: Node, frame: Frame, run: Run): Dim {
+  if (!value) return null;
+  if (value.kind === 'shape') {
+    const rank = rankOf(value.of.shape);
+    return rank === null ? null : constant(rank);
+  }
+  if (value.kind === 'tensor')
+    return value.shape.exact ? (value.shape.head[0]?.dim ?? null) : symbol(`len(${value.label})@${value.id}_0`);
+  const listed = run.items(value, frame);
+  if (listed && !listed.open) return constant(listed.items.length);
+  return value.kind === 'unknown' ? symbol(`len(${value.label})@${value.id}`) : symbol(`?@${node.start}`);
+}
+
+/** Items of a value when it is iterated or unpacked. */
+export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; open: boolean } | null {
+  switch (value.kind) {
+    case 'tuple':
+      return value;
+    case 'shape': {
+      const { of } = value;
+      if (!of.shape.exact) return null;
+      return { items: of.shape.head.map((axis, i) => int(axis.dim ?? symbol(`?@${of.id}_${i}`))), open: false };
+    }
+    case 'ref': {
+      const item = frame.state.heap.get(value.id);
+      if (item?.kind === 'list') return item;
+      if (item?.kind === 'dict')
+        return {
+          items: [...item.entries.keys()].map((key): Value => ({ kind: 'string', value: key })),
+          open: item.open,
+        };
+      return null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** Methods of lists and dicts. Null: not one of them. */
+export function containerMethod(owner: Value, name: string, args: Args, frame: Frame, run: Run): Value | null {
+  if (owner.kind === 'tuple' || owner.kind === 'shape')
+    return name === 'numel' || name === 'index' || name === 'count' ? int(null) : null;
+  if (owner.kind !== 'ref') return null;
+  const { heap } = frame.state;
+  const item = heap.get(owner.id);
+  const [first, second] = args.positional;
+  if (item?.kind === 'list') {
+    switch (name) {
+      case 'append':
+      case 'add_module':
+      case 'register_module': {
+        const added = name === 'append' ? first : second;
+        if (added)
+          heap.set(owner.id, {
+            ...item,
+            items: item.items.length < 64 ? [...item.items, added] : item.items,
+            open: item.open || item.items.length >= 64,
+          });
+        return name === 'append' && item.tag !== 'list' ? owner : NONE;
+      }
+      case 'extend': {
+        const listed = first ? run.items(first, frame) : null;
+        heap.set(owner.id, {
+          ...item,
+          items: [...item.items, ...(listed?.items ?? [])],
+          open: item.open || (listed?.open ?? true),
+        });
+        return NONE;
+      }
+      case 'insert':
+        if (second) heap.set(owner.id, { ...item, items: [second, ...item.items] });
+        return NONE;
+      case 'pop': {
+        const last = asNumber(first) === 0 ? item.items[0] : item.items[item.items.length - 1];
+        heap.set(owner.id, { ...item, items: item.items.slice(0, -1), open: true });
+        return last ?? unknown();
+      }
+      case 'copy':
+        return allocate(item, frame);
+      case 'to':
+      case 'eval':
+      case 'train':
+      case 'cuda':
+      case 'half':
+      case 'apply':
+      case 'requires_grad_':
+        return owner;
+      case 'clear':
+      case 'reverse':
+      case 'sort':
+        heap.set(owner.id, { ...item, open: true });
+        return NONE;
+      default:
+        return null;
+    }
+  }
+  if (item?.kind === 'dict') {
+    const key = asString(first);
+    switch (name) {
+      case 'get':
+      case 'pop':
+      case 'setdefault':
+        return (
+          (key !== null ? item.entries.get(key) : undefined) ?? (item.open || !second ? unknown(key ?? '') : second)
+        );
+      case 'keys':
+        return tuple(
+          [...item.entries.keys()].map((k): Value => ({ kind: 'string', value: k })),
+          item.open,
+        );
+      case 'values':
+        return tuple([...item.entries.values()], item.open);
+      case 'items':
+        return tuple(
+          [...item.entries].map(([k, v]) => tuple([{ kind: 'string', value: k }, v])),
+          item.open,
+        );
+      case 'update': {
+        const other = first?.kind === 'ref' ? heap.get(first.id) : null;
+        const entries = new Map([...item.entries, ...(other?.kind === 'dict' ? other.entries : []), ...args.keywords]);
+        heap.set(owner.id, { ...item, entries, open: item.open || (first !== undefined && other?.kind !== 'dict') });
+        return NONE;
+      }
+      case 'copy':
+        return allocate(item, frame);
+      default:
+        return null;
+    }
+  }
+  return null;
+}
+
+export { NO_ARGS, argument, valueOf };

@@ -1,0 +1,395 @@
+/** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
+import { canonicalName, operatorNamed } from '../tensor/operators';
+import { OTHER } from '../tensor/axis-map';
+import { hitsOf } from '../tensor/contract';
+import {
+  UNKNOWN_SHAPE,
+  carriesReplica,
+  dimAt,
+  exactShape,
+  freeAxis,
+  freshId,
+  rankOf,
+  tensor,
+  withoutReplicas,
+} from '../tensor/shape';
+import type { Tensor } from '../tensor/value';
+import { argument, asDim, asNumber, asTensor, placeOf } from './access';
+import { callBuiltin, containerMethod, isBuiltin } from './builtins';
+import { allocate } from './expressions';
+import { constructLayer, isContainer, layerName } from './layers';
+import { applyOperator } from './operators';
+import type { Frame, Run } from './run';
+import { asHits } from './sinks';
+import { lift, unknown } from './state';
+import { type Node, childOf, textOf } from './syntax';
+import { type Args, type LayerValue, NONE, type Value, args as argsOf, int } from './value';
+
+export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
+  switch (callee.kind) {
+    case 'name':
+      return callName(callee.path, args, node, frame, run);
+    case 'function':
+      return run.callFunction(callee.model, callee.self, callee.closure, args, node, frame);
+    case 'class':
+      return run.instantiate(callee.model, args, node, frame);
+    case 'partial': {
+      const keywords = new Map([...callee.args.keywords, ...args.keywords]);
+      const positional = [...callee.args.positional, ...args.positional];
+      return run.call(
+        callee.target,
+        { positional, keywords, nodes: callee.args.nodes, open: args.open || callee.args.open },
+        node,
+        frame,
+      );
+    }
+    case 'layer':
+      return callLayer(callee, args, node, frame, run);
+    case 'ref':
+      return callObject(callee, args, node, frame, run);
+    case 'method':
+      return callMethod(callee.owner, callee.name, args, node, frame, run);
+    case 'union':
+      return lift([callee], frame.state.path, ([one]) => (one ? run.call(one, args, node, frame) : unknown()));
+    default:
+      return callUnknown(callee, args, node, frame, run);
+  }
+}
+
+/** Values for which some argument is one of several: each choice apart, results joined. */
+function lifted(args: Args, frame: Frame, apply: (args: Args) => Value): Value {
+  const keys = [...args.keywords.keys()];
+  const values = [...args.positional, ...args.keywords.values()];
+  if (!values.some((v) => v.kind === 'union')) return apply(args);
+  return lift(values, frame.state.path, (chosen) =>
+    apply({
+      ...args,
+      positional: chosen.slice(0, args.positional.length),
+      keywords: new Map(keys.map((key, i) => [key, chosen[args.positional.length + i] ?? unknown()])),
+    }),
+  );
+}
+
+/** Operators that take a list: its items may be one of several, too. */
+function liftedList(args: Args, frame: Frame, run: Run, apply: (args: Args) => Value): Value {
+  const [list, ...rest] = args.positional;
+  const listed = list && (list.kind === 'ref' || list.kind === 'tuple') ? run.items(list, frame) : null;
+  if (!listed || !listed.items.some((v) => v.kind === 'union')) return lifted(args, frame, apply);
+  return lift(listed.items, frame.state.path, (items) =>
+    lifted({ ...args, positional: [{ kind: 'tuple', items, open: listed.open }, ...rest] }, frame, apply),
+  );
+}
+
+function callName(path: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const name = canonicalName(path);
+  if (isBuiltin(name)) return callBuiltin(name, args, node, frame, run);
+  const operator = operatorNamed(name);
+  if (operator && !name.startsWith('nn.')) {
+    return liftedList(args, frame, run, (chosen) =>
+      applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
+    );
+  }
+  if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
+  if (/(^|\.)partial$/.test(name)) {
+    const [target, ...positional] = args.positional;
+    return target ? { kind: 'partial', target, args: { ...args, positional, nodes: new Map() } } : unknown();
+  }
+  if (/(^|\.)(checkpoint|checkpoint_sequential)$/.test(name)) {
+    const [target, ...positional] = args.positional;
+    const keywords = new Map([...args.keywords].filter(([key]) => key !== 'use_reentrant'));
+    if (target) return run.call(target, { ...args, positional, keywords, nodes: new Map() }, node, frame);
+  }
+  if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
+  if (name === 'torch.broadcast_tensors' || name === 'torch.meshgrid') return unknown();
+  if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
+  if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
+  if (/^nn\.utils\.(parametrizations\.)?(spectral_norm|weight_norm)$/.test(name)) {
+    const [layer] = args.positional;
+    return layer?.kind === 'layer' ? { ...layer, doubt: name.split('.').pop() ?? null } : (layer ?? unknown());
+  }
+  if (isContainer(name)) return container(name, args, node, frame, run);
+  const layer = layerName(name);
+  if (layer) return constructLayer(layer, args, node);
+  if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
+  const foreign = FOREIGN.test(path);
+  if (foreign) return unknown('', true);
+  return callUnknown({ kind: 'unknown', id: -1, label: path, foreign: false }, args, node, frame, run);
+}
+
+export const FOREIGN =
+  /^(numpy|np|tensorflow|tf|jax|jnp|pandas|pd|random|os|math|re|json|itertools|collections|sys|time|logging|scipy|cv2|PIL|cupy|mindspore|paddle|mxnet|chainer|keras)(\.|$)/;
+
+function parameter(args: Args, run: Run): Value {
+  const [first] = args.positional;
+  const t = (first && asTensor(first, run)) ?? tensor(UNKNOWN_SHAPE);
+  const edges = t.index.kind === 'edge-index' ? t.index : undefined;
+  const content = edges ? 'index' : 'parameter';
+  return tensor(withoutReplicas(t.shape), { content, ...(edges ? { index: edges } : {}) });
+}
+
+function container(name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  if (name === 'nn.ModuleDict' || name === 'nn.ParameterDict') {
+    const [first] = args.positional;
+    const item = first?.kind === 'ref' ? frame.state.heap.get(first.id) : null;
+    return allocate(
+      item?.kind === 'dict'
+        ? { ...item, tag: name }
+        : { kind: 'dict', entries: new Map(), open: first !== undefined, tag: name },
+      frame,
+    );
+  }
+  const [first] = args.positional;
+  let items: readonly Value[] = args.positional;
+  let open = args.open;
+  if (name !== 'nn.Sequential') {
+    const listed = first ? run.items(first, frame) : { items: [], open: false };
+    items = listed?.items ?? [];
+    open = listed?.open ?? true;
+  } else if (first?.kind === 'ref' && frame.state.heap.get(first.id)?.kind === 'dict') {
+    const dict = frame.state.heap.get(first.id);
+    items = dict?.kind === 'dict' ? [...dict.entries.values()] : [];
+  }
+  void node;
+  return allocate({ kind: 'list', items, open, tag: name }, frame);
+}
+
+function callLayer(layer: LayerValue, args: Args, node: Node, frame: Frame, run: Run): Value {
+  if (/^einops\.Re/.test(layer.name)) {
+    const operator = operatorNamed(layer.name === 'einops.Rearrange' ? 'einops.rearrange' : 'einops.reduce');
+    const [value] = args.positional;
+    if (!operator || !value) return unknown();
+    return applyOperator({
+      operator,
+      args: { ...layer.args, positional: [value, ...layer.args.positional] },
+      node,
+      frame,
+      run,
+      layer: null,
+    });
+  }
+  const operator = operatorNamed(layer.name);
+  if (!operator) return tensor(UNKNOWN_SHAPE, { place: placeOf(node) });
+  return lifted(args, frame, (chosen) => applyOperator({ operator, args: chosen, node, frame, run, layer }));
+}
+
+function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const item = frame.state.heap.get(callee.id);
+  if (item?.kind === 'list' && item.tag === 'nn.Sequential') {
+    const [first] = args.positional;
+    let value = first ?? [...args.keywords.values()][0] ?? unknown();
+    for (const layer of item.items)
+      value = run.call(layer, { ...argsOf(value), nodes: first === value ? args.nodes : new Map() }, node, frame);
+    if (item.items.length === 0) return callUnknown(unknown(), args, node, frame, run);
+    return value;
+  }
+  if (item?.kind === 'object' && item.model) {
+    const forward = run.method(item.model, 'forward') ?? run.method(item.model, '__call__');
+    if (forward) return run.callFunction(forward, callee, null, args, node, frame);
+    const base = knownBase(item.model, run, frame);
+    if (base)
+      return callLayer(
+        { kind: 'layer', name: base, args: argsOf(), node, doubt: `${item.model.name} is a subclass` },
+        args,
+        node,
+        frame,
+        run,
+      );
+  }
+  return callUnknown(unknown(), args, node, frame, run);
+}
+
+/** A class without an own forward that derives from a known module class is that module. */
+function knownBase(model: { bases: readonly Node[]; file: Frame['file'] }, run: Run, frame: Frame): string | null {
+  for (const base of model.bases) {
+    const value = run.evaluate(base, {
+      ...frame,
+      file: model.file,
+      closure: null,
+      state: { ...frame.state, names: new Map() },
+    });
+    if (value.kind === 'name') {
+      const name = layerName(canonicalName(value.path));
+      if (name) return name;
+    }
+  }
+  return null;
+}
+
+function callMethodOf(name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const [owner, ...positional] = args.positional;
+  return owner ? callMethod(owner, name, { ...args, positional, nodes: shifted(args) }, node, frame, run) : unknown();
+}
+
+const shifted = (args: Args): ReadonlyMap<number | string, Node> =>
+  new Map([...args.nodes].map(([key, value]) => [typeof key === 'number' ? key - 1 : key, value]));
+
+function callMethod(owner: Value, name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const contained = containerMethod(owner, name, args, frame, run);
+  if (contained) return contained;
+  if (owner.kind === 'string') return { kind: 'string', value: null };
+  if (owner.kind === 'layer')
+    return /^(to|cuda|half|float|eval|train|apply|requires_grad_|double|bfloat16)$/.test(name) ? owner : unknown();
+  if (owner.kind === 'shape' || owner.kind === 'tuple') return unknown();
+  if (owner.kind === 'unknown' && owner.foreign) return unknown('', true);
+  if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(unknown(name), args, node, frame, run);
+  const t = asTensor(owner, run);
+  if (!t) return unknown();
+  const sized = tensorMethod(t, name, args);
+  if (sized) return sized;
+  if (/[a-z]_$/.test(name) && name !== 'requires_grad_') return inPlace(t, name, args, node, frame, run);
+  const operator = operatorNamed(`Tensor.${name}`);
+  if (!operator) {
+    if (carriesAny(args, frame, run))
+      callUnknown(unknown(owner.kind === 'unknown' ? `${owner.label}.${name}` : name), args, node, frame, run);
+    return owner.kind === 'unknown' ? unknown() : tensor(UNKNOWN_SHAPE);
+  }
+  // Methods that dicts, strings and numpy arrays have too, on something unknown: only with arguments that tensors take.
+  if (owner.kind === 'unknown' && name === 'repeat' && args.keywords.has('axis')) return unknown('', true);
+  const callee = childOf(node, 'function');
+  const object = callee ? childOf(callee, 'object') : null;
+  const nodes = new Map<number | string, Node>(
+    [...args.nodes].map(([key, value]) => [typeof key === 'number' ? key + 1 : key, value]),
+  );
+  if (object) nodes.set(0, object);
+  const labelled = object && t.label === '' && textOf(object).length < 32 ? { ...t, label: textOf(object) } : t;
+  return lifted({ ...args, positional: [labelled, ...args.positional], nodes }, frame, (chosen) =>
+    applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
+  );
+}
+
+const carriesAny = (args: Args, frame: Frame, run: Run): boolean =>
+  [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
+
+/** Does a value hold a replica, directly or inside of lists, dicts and tuples? */
+export function carries(value: Value, frame: Frame, run: Run, depth = 3): boolean {
+  if (value.kind === 'tensor') return carriesReplica(value);
+  if (value.kind === 'union') return value.options.some((o) => carries(o.value, frame, run, depth));
+  if (depth === 0) return false;
+  if (value.kind === 'tuple') return value.items.some((v) => carries(v, frame, run, depth - 1));
+  if (value.kind === 'ref') {
+    const item = frame.state.heap.get(value.id);
+    if (item?.kind === 'list') return item.items.some((v) => carries(v, frame, run, depth - 1));
+    if (item?.kind === 'dict') return [...item.entries.values()].some((v) => carries(v, frame, run, depth - 1));
+  }
+  return false;
+}
+
+function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
+  switch (name) {
+    case 'size': {
+      const [at] = args.positional;
+      if (!at && args.keywords.size === 0) return { kind: 'shape', of: t };
+      const axis = asNumber(argument(args, 0, 'dim'));
+      return int(axis === null ? null : dimAt(t, axis));
+    }
+    case 'dim':
+    case 'ndimension': {
+      const rank = rankOf(t.shape);
+      return int(rank === null ? null : [{ coef: rank, symbols: [] }].filter((m) => m.coef !== 0));
+    }
+    case 'numel':
+    case 'nelement':
+      return int(null);
+    case 'item':
+      return int([{ coef: 1, symbols: [`${t.label || '?'}.item()@${t.id}`] }]);
+    case 'tolist':
+      return unknown();
+    case 'numpy':
+      return unknown('', true);
+    case 't':
+      return null;
+    default:
+      return null;
+  }
+}
+
+/** `x.add_(y)`: whatever shares memory with x is something else afterwards. */
+function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const operator = operatorNamed(`Tensor.${name.slice(0, -1)}`);
+  const result =
+    operator && operator.effect !== 'create-random'
+      ? applyOperator({
+          operator,
+          args: { ...args, positional: [t, ...args.positional] },
+          node,
+          frame,
+          run,
+          layer: null,
+        })
+      : tensor(withoutReplicas(t.shape), {
+          content: /normal_|uniform_|random_|bernoulli_/.test(name) ? 'random' : 'data',
+        });
+  const value: Value = result.kind === 'tensor' ? { ...result, label: t.label } : unknown();
+  overwrite(t, value, frame);
+  return value;
+}
+
+/** After a write into a tensor: names of the same value hold the new one, names of views of it something unknown. */
+export function overwrite(t: Tensor, value: Value, frame: Frame): void {
+  const { names, heap } = frame.state;
+  for (const [key, old] of names) {
+    if (old.kind === 'unknown' && old.id === t.id) names.set(key, value);
+    if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
+    names.set(key, old.id === t.id ? value : tensor(withoutReplicas(old.shape)));
+  }
+  for (const [id, item] of heap) {
+    if (item.kind !== 'object') continue;
+    for (const [key, old] of item.attributes) {
+      if (old.kind === 'tensor' && old.storage === t.storage)
+        heap.set(id, { ...item, attributes: new Map(item.attributes).set(key, value) });
+    }
+  }
+}
+
+const MEMORY = /^(encoder_hidden_states|encoder_outputs|memory)$/;
+const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_embeds)$/;
+
+/**
+ * A call of something that is not in the project. By the convention of transformer libraries, what is passed as
+ * `encoder_hidden_states` is projected to keys and values, and `inputs_embeds` to the first layer.
+ */
+function callUnknown(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
+  for (const [keyword, value] of args.keywords) {
+    const memory = MEMORY.test(keyword);
+    if (!memory && !EMBEDDINGS.test(keyword)) continue;
+    const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
+    for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
+      if (one.kind !== 'tensor') continue;
+      const hits = asHits(
+        hitsOf(one, -1),
+        () => (memory ? 'batch' : 'row'),
+        () => true,
+      );
+      if (hits.length === 0) continue;
+      const fn = childOf(node, 'function');
+      run.sink({
+        kind: 'multihead-attention',
+        callee: fn ? textOf(fn) : '',
+        node,
+        frame,
+        operands: [{ role: memory ? 'key' : 'query', value: one, node: args.nodes.get(keyword) ?? null, hits }],
+        contracted: -1,
+        weight: null,
+        outWidth: null,
+        args,
+        equation: null,
+        byWeight: false,
+      });
+    }
+  }
+  void callee;
+  return unknown();
+}
+
+function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Value[] {
+  const item = frame.state.heap.get(value.id);
+  return item?.kind === 'dict'
+    ? [...item.entries.values()]
+    : item?.kind === 'list'
+      ? item.items
+      : item?.kind === 'object'
+        ? [...item.attributes.values()]
+        : [];
+}
+
+export { NONE, OTHER, asDim, exactShape, freeAxis, freshId };

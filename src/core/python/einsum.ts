@@ -1,0 +1,103 @@
+/** einsum: letters say which axes are contracted, shared, or belong to one operand alone. */
+import { type Hit, hitsOf } from '../tensor/contract';
+import { linear, multiply } from '../tensor/pointwise';
+import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, rankOf, tensor, withRank } from '../tensor/shape';
+import type { Axis, Block, Tensor } from '../tensor/value';
+import { type View, applyView } from '../tensor/views';
+import { argument, argumentNode, asString, asTensor, placeOf } from './access';
+import type { Applied } from './operators';
+import type { Operand, SinkHit } from './run';
+import { asHits, emit } from './sinks';
+import type { Value } from './value';
+
+export function einsum(applied: Applied): Value {
+  const { args, run, node } = applied;
+  const place = placeOf(node);
+  const equation = asString(argument(args, 0, 'equation'))?.replace(/\s/g, '') ?? null;
+  const parsed = equation === null ? null : /^([a-zA-Z,]+)->([a-zA-Z]*)$/.exec(equation);
+  if (!parsed) return tensor(UNKNOWN_SHAPE, { place });
+  const inputs = (parsed[1] ?? '').split(',');
+  const output = parsed[2] ?? '';
+  const values = inputs.map((letters, i) => {
+    const value = args.positional[i + 1];
+    const t = value ? asTensor(value, run) : null;
+    return t ? { ...t, shape: withRank(t, letters.length) ?? t.shape } : null;
+  });
+  const axisOf = (letter: string): Axis => {
+    for (const [i, letters] of inputs.entries()) {
+      const value = values[i];
+      const axis = value && letters.includes(letter) ? knownAxis(value.shape, letters.indexOf(letter)) : null;
+      if (axis) return freeAxis(axis.dim);
+    }
+    return freeAxis(null);
+  };
+  const shape = exactShape([...output].map(axisOf));
+  const shared = (letter: string): boolean => inputs.filter((letters) => letters.includes(letter)).length > 1;
+  const contracted = (letter: string): boolean => !output.includes(letter) && shared(letter);
+  if (inputs.length < 2 || !inputs.some((letters) => [...letters].some(contracted)))
+    return outer(values, inputs, output, shape, place);
+  const operands = values.map((t, i): Operand => {
+    const letters = inputs[i] ?? '';
+    const own = [...letters];
+    const sum = own.find(contracted) ?? '';
+    const hits = t && own.length === (rankOf(t.shape) ?? -1) ? hitsOf(t, letters.indexOf(sum)) : [];
+    const letterOf = (h: Hit): string => own[h.axis] ?? '';
+    const kept = hits.filter(
+      (h) =>
+        h.via !== 'rows' &&
+        (h.via === 'product' || !contracted(letterOf(h))) &&
+        !(h.replica.scaled && shared(letterOf(h))),
+    );
+    const weight = values.some((v, j) => j !== i && v?.content === 'parameter');
+    const role = (h: Hit): SinkHit['axisRole'] =>
+      h.via === 'product' ? 'contracted' : shared(letterOf(h)) ? (isHead(h, own.length) ? 'head' : 'batch') : 'row';
+    return {
+      role: 'operand',
+      value: t ?? tensor(UNKNOWN_SHAPE),
+      node: argumentNode(args, i + 1),
+      hits: asHits(kept, role, (h) => weight || shared(letterOf(h))),
+    };
+  });
+  emit(applied, 'einsum', operands, { equation });
+  return tensor(shape, { place });
+}
+
+const isHead = (h: Hit, rank: number): boolean =>
+  rank === 4 && (h.axis === 1 || h.axis === 2) && h.replica.map.kind === 'blocks';
+
+/** Without a contraction an einsum multiplies: operands are laid out like the output and make a product. */
+function outer(
+  values: readonly (Tensor | null)[],
+  inputs: readonly string[],
+  output: string,
+  shape: ReturnType<typeof exactShape>,
+  place: ReturnType<typeof placeOf>,
+): Tensor {
+  const plain = tensor(shape, { place });
+  if (values.length !== 2 || values.some((v) => v === null)) return plain;
+  const factors = values.flatMap((v, i) => (v ? [laidOut(v, inputs[i] ?? '', output)] : []));
+  const product = multiply(factors, place);
+  const blocks: Block[] = product.form?.blocks.length
+    ? [...product.form.blocks]
+    : [{ width: null, terms: [{ coefficient: 1, factors }], place }];
+  void linear;
+  return { ...plain, form: { axis: null, blocks, place } };
+}
+
+function laidOut(t: Tensor, letters: string, output: string): Tensor {
+  const view: View = {
+    shape: (v) =>
+      exactShape(
+        [...output].map((l) =>
+          letters.includes(l)
+            ? (knownAxis(v.shape, letters.indexOf(l)) ?? freeAxis(null))
+            : freeAxis([{ coef: 1, symbols: [] }]),
+        ),
+      ),
+    axis: (at) => {
+      const to = output.indexOf(letters[at] ?? '?');
+      return to < 0 ? null : to;
+    },
+  };
+  return applyView(t, view, t.place);
+}

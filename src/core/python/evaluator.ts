@@ -1,0 +1,226 @@
+/**
+ * Evaluation of function bodies over abstract values. Functions that may produce a replica are entries with unknown
+ * arguments; what they call is followed with the values it gets, to a bounded depth.
+ */
+import { UNKNOWN_SHAPE, freshId, tensor } from '../tensor/shape';
+import { attributeOf } from './attributes';
+import { bind, parametersOf, unknownParameters } from './arguments';
+import { itemsOf } from './builtins';
+import { callValue, carries } from './calls';
+import { evaluateExpression } from './expressions';
+import { type ClassModel, type FileModel, type FunctionModel } from './model';
+import { producers } from './producers';
+import type { Project } from './project';
+import type { Frame, Run, SinkEvent } from './run';
+import { type State, either, join, unknown } from './state';
+import { assign, runBlock } from './statements';
+import { type Node, childOf, textOf } from './syntax';
+import { type Args, NONE, NO_ARGS, type Value, name as nameOf } from './value';
+
+const MAX_DEPTH = 8;
+const MAX_STEPS = 60_000;
+const SHORT = 700;
+
+export interface Evaluation {
+  readonly onSink: (event: SinkEvent) => void;
+  readonly onNote: (node: Node, message: string) => void;
+  readonly manyToOne: ReadonlySet<string>;
+}
+
+export function evaluateFile(project: Project, evaluation: Evaluation): void {
+  const made = new Map<ClassModel, { value: Value; state: State }>();
+  const globals = new Map<Node, Value>();
+  const active: Node[] = [];
+  let steps = 0;
+  let entry: Node | null = null;
+  let exhausted = false;
+
+  const run: Run = {
+    evaluate: (node, frame) => evaluateExpression(node, frame, run),
+    call: (callee, args, node, frame) => callValue(callee, args, node, frame, run),
+    callFunction,
+    attribute: (value, name, node, frame) => attributeOf(value, name, node, frame, run),
+    items: itemsOf,
+    assign: (target, value, frame) => assign(target, value, frame, run),
+    sink: evaluation.onSink,
+    note: evaluation.onNote,
+    global,
+    instantiate,
+    isModule: (model) => project.isModule(model),
+    method: (model, name) => project.method(model, name),
+    step(node) {
+      if (++steps <= MAX_STEPS) return true;
+      if (!exhausted && entry)
+        evaluation.onNote(node, 'analysis of this function stopped: it is too large to be followed to its end');
+      exhausted = true;
+      return false;
+    },
+    manyToOne: evaluation.manyToOne,
+  };
+
+  function global(name: string, file: FileModel, frame: Frame): Value | null {
+    const found = project.lookup(name, file);
+    if (!found) return name === 'super' || name === 'self' ? nameOf(name) : null;
+    switch (found.kind) {
+      case 'function':
+        return { kind: 'function', model: found, self: null, closure: null };
+      case 'class':
+        return { kind: 'class', model: found };
+      case 'external':
+        return nameOf(found.path);
+      case 'module':
+        return { kind: 'module', file: found.file };
+      case 'value':
+        return globalValue(found.node, found.file, frame);
+    }
+  }
+
+  /** Module-level values that code depends on: constants and plain aliases. */
+  function globalValue(node: Node, file: FileModel, frame: Frame): Value {
+    const known = globals.get(node);
+    if (known) return known;
+    globals.set(node, unknown());
+    if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
+      return unknown();
+    if (node.kind === 'call' && !/partial\(/.test(textOf(node).slice(0, 40))) return unknown();
+    const value = run.evaluate(node, {
+      ...frame,
+      file,
+      function: null,
+      closure: null,
+      state: { names: new Map(), heap: frame.state.heap, path: [] },
+    });
+    globals.set(node, value);
+    return value;
+  }
+
+  function callFunction(
+    model: FunctionModel,
+    self: Value | null,
+    closure: ReadonlyMap<string, Value> | null,
+    args: Args,
+    node: Node,
+    frame: Frame,
+  ): Value {
+    const body = childOf(model.node, 'body');
+    if (!body || frame.depth >= MAX_DEPTH || active.filter((n) => n === model.node).length > 1) return unknown();
+    const follow =
+      frame.building ||
+      model.node.end - model.node.start < SHORT ||
+      producers(model).own ||
+      [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
+    if (!follow) return unknown();
+    const inner: Frame = {
+      function: model,
+      file: model.file,
+      state: { names: bind(model, self, args, frame, run), heap: frame.state.heap, path: frame.state.path },
+      closure,
+      depth: frame.depth + 1,
+      call: node,
+      caller: frame,
+      returns: [],
+      building: frame.building,
+    };
+    active.push(model.node);
+    if (model.node.kind === 'lambda') {
+      const value = run.evaluate(body, inner);
+      active.pop();
+      return value;
+    }
+    runBlock(body, inner, run);
+    active.pop();
+    adoptHeap(frame, inner);
+    return returned(inner);
+  }
+
+  /** What the callee did to lists and objects stays done. */
+  function adoptHeap(frame: Frame, inner: Frame): void {
+    for (const [id, item] of inner.state.heap) frame.state.heap.set(id, item);
+  }
+
+  function returned(frame: Frame): Value {
+    const [first, ...rest] = frame.returns;
+    if (!first) return NONE;
+    return rest.reduce<Value>((sum, next) => {
+      const shared = frame.caller?.state.path.length ?? 0;
+      const when = next.when[shared] ?? {
+        key: `return@${frame.function?.node.start ?? 0}`,
+        text: 'another return is taken',
+        holds: true,
+      };
+      return either(next.value, sum, when, { ...when, holds: !when.holds });
+    }, first.value);
+  }
+
+  function instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value {
+    const id = freshId();
+    const self: Value = { kind: 'ref', id };
+    frame.state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
+    const init = project.method(model, '__init__');
+    if (init && frame.depth < MAX_DEPTH) callFunction(init, self, null, args, node, { ...frame, building: true });
+    return self;
+  }
+
+  /** The object that `self` is in an entry: as `__init__` leaves it, with unknown arguments. */
+  function instanceOf(model: ClassModel, frame: Frame): Value {
+    let known = made.get(model);
+    if (!known) {
+      const id = freshId();
+      const value: Value = { kind: 'ref', id };
+      const state: State = { names: new Map(), heap: new Map(), path: [] };
+      state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
+      made.set(model, { value, state });
+      const init = project.method(model, '__init__');
+      if (init) {
+        const outer: Frame = { ...emptyFrame(init.file), building: true };
+        const inner: Frame = { ...outer, function: init, state, depth: 1, returns: [] };
+        unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
+        const body = childOf(init.node, 'body');
+        active.push(init.node);
+        if (body) runBlock(body, inner, run);
+        active.pop();
+        if (inner.state !== state) inner.state.heap.forEach((item, key) => state.heap.set(key, item));
+      }
+      known = made.get(model) ?? { value, state };
+    }
+    known.state.heap.forEach((item, key) => frame.state.heap.set(key, item));
+    return known.value;
+  }
+
+  const emptyFrame = (file: FileModel): Frame => ({
+    function: null,
+    file,
+    state: { names: new Map(), heap: new Map(), path: [] },
+    closure: null,
+    depth: 0,
+    call: null,
+    caller: null,
+    returns: [],
+    building: false,
+  });
+
+  function evaluateEntry(model: FunctionModel): void {
+    const body = childOf(model.node, 'body');
+    if (!body) return;
+    steps = 0;
+    exhausted = false;
+    entry = model.node;
+    const frame: Frame = { ...emptyFrame(model.file), function: model };
+    const isMethod = model.owner !== null && !model.decorators.some((d) => /^staticmethod\b/.test(d));
+    const self = isMethod && model.owner ? instanceOf(model.owner, frame) : null;
+    unknownParameters(model, self, run, frame).forEach((v, k) => frame.state.names.set(k, v));
+    active.push(model.node);
+    runBlock(body, frame, run);
+    active.pop();
+  }
+
+  for (const model of project.main.functions) {
+    if (model.name === '__init__' || !producers(model).reachable) continue;
+    evaluateEntry(model);
+  }
+  void parametersOf;
+  void tensor;
+  void UNKNOWN_SHAPE;
+  void NO_ARGS;
+  void join;
+}

@@ -1,0 +1,392 @@
+/** Evaluates expressions. */
+import { type Dim, add, constant, divide, equal, multiply, subtract, symbol, valueOf } from '../tensor/dim';
+import { linear, multiply as product, pointwise } from '../tensor/pointwise';
+import { rankOf, tensor } from '../tensor/shape';
+import { operatorNamed } from '../tensor/operators';
+import type { Tensor } from '../tensor/value';
+import { asTensor, placeOf } from './access';
+import { collectArgs } from './arguments';
+import { applyOperator } from './operators';
+import { comprehension, iterate } from './iterate';
+import type { Frame, Run } from './run';
+import { type HeapItem, lift, possible, unknown } from './state';
+import { subscript } from './subscript';
+import { type Node, childOf, childrenOf, textOf } from './syntax';
+import { NONE, NUMBER, TRUTH, type Value, args, int, tuple } from './value';
+import { freshId } from '../tensor/shape';
+import { truthOf } from './truth';
+
+export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
+  if (!run.step(node)) return unknown();
+  switch (node.kind) {
+    case 'identifier':
+      return nameValue(textOf(node), frame, run);
+    case 'integer': {
+      const value = Number(textOf(node).replace(/_/g, ''));
+      return Number.isSafeInteger(value) ? int(constant(value)) : NUMBER;
+    }
+    case 'float':
+      return NUMBER;
+    case 'none':
+      return NONE;
+    case 'true':
+      return { kind: 'bool', value: true };
+    case 'false':
+      return { kind: 'bool', value: false };
+    case 'ellipsis':
+      return { kind: 'ellipsis' };
+    case 'string':
+      return { kind: 'string', value: stringValue(node) };
+    case 'concatenated_string':
+      return { kind: 'string', value: null };
+    case 'parenthesized_expression':
+    case 'await':
+    case 'type':
+    case 'expression_statement': {
+      const [inner] = node.children;
+      return inner ? run.evaluate(inner, frame) : NONE;
+    }
+    case 'tuple':
+    case 'expression_list':
+    case 'pattern_list':
+      return tupleOf(node.children, frame, run);
+    case 'list': {
+      const items = tupleOf(node.children, frame, run);
+      return allocate({ kind: 'list', items: items.items, open: items.open, tag: 'list' }, frame);
+    }
+    case 'set':
+      return unknown();
+    case 'dictionary':
+      return dictionary(node, frame, run);
+    case 'attribute': {
+      const object = childOf(node, 'object');
+      const name = childOf(node, 'attribute');
+      if (!object || !name) return unknown();
+      const owner = run.evaluate(object, frame);
+      return lift([owner], frame.state.path, ([value]) =>
+        value ? run.attribute(value, textOf(name), node, frame) : unknown(),
+      );
+    }
+    case 'subscript': {
+      const value = childOf(node, 'value');
+      if (!value) return unknown();
+      return lift([run.evaluate(value, frame)], frame.state.path, ([base]) =>
+        base ? subscript(base, node, frame, run) : unknown(),
+      );
+    }
+    case 'call':
+      return callExpression(node, frame, run);
+    case 'binary_operator':
+      return binary(node, frame, run);
+    case 'unary_operator': {
+      const argument = childOf(node, 'argument');
+      if (!argument) return unknown();
+      const negative = node.file.text[node.start] === '-';
+      return lift([run.evaluate(argument, frame)], frame.state.path, ([value]) =>
+        value ? unary(value, negative, node, run) : unknown(),
+      );
+    }
+    case 'not_operator': {
+      const argument = childOf(node, 'argument');
+      const truth = argument ? truthOf(argument, frame, run) : null;
+      return truth === null ? TRUTH : { kind: 'bool', value: !truth };
+    }
+    case 'comparison_operator':
+      return comparison(node, frame, run);
+    case 'boolean_operator':
+      return booleanOperator(node, frame, run);
+    case 'conditional_expression':
+      return conditional(node, frame, run);
+    case 'named_expression': {
+      const name = childOf(node, 'name');
+      const value = childOf(node, 'value');
+      if (!name || !value) return unknown();
+      const result = run.evaluate(value, frame);
+      run.assign(name, result, frame);
+      return result;
+    }
+    case 'lambda':
+      return {
+        kind: 'function',
+        model: { kind: 'function', name: '<lambda>', node, file: frame.file, owner: null, decorators: [] },
+        self: null,
+        closure: frame.state.names,
+      };
+    case 'list_comprehension':
+    case 'generator_expression':
+    case 'set_comprehension': {
+      const made = comprehension(node, frame, run);
+      return allocate({ kind: 'list', items: made.items, open: made.open, tag: 'list' }, frame);
+    }
+    case 'dictionary_comprehension':
+      comprehension(node, frame, run);
+      return unknown();
+    case 'assignment': {
+      const right = childOf(node, 'right');
+      const left = childOf(node, 'left');
+      if (!right || !left) return unknown();
+      const value = run.evaluate(right, frame);
+      run.assign(left, value, frame);
+      return value;
+    }
+    default:
+      return unknown();
+  }
+}
+
+export function allocate(item: HeapItem, frame: Frame): Value {
+  const id = freshId();
+  frame.state.heap.set(id, item);
+  return { kind: 'ref', id };
+}
+
+function nameValue(name: string, frame: Frame, run: Run): Value {
+  const local = frame.state.names.get(name);
+  if (local) {
+    const options = possible(local, frame.state.path);
+    const [only] = options;
+    return options.length === 1 && only ? only.value : local;
+  }
+  const outer = frame.closure?.get(name);
+  if (outer) return outer;
+  return run.global(name, frame.file, frame) ?? unknown(name);
+}
+
+function stringValue(node: Node): string | null {
+  const text = textOf(node);
+  const match = /^[rRuUbB]{0,2}('''|"""|'|")([\s\S]*)\1$/.exec(text);
+  if (!match || /^[a-zA-Z]*[fF]/.test(text) || (match[2] ?? '').includes('\\')) return null;
+  return match[2] ?? null;
+}
+
+function tupleOf(
+  nodes: readonly Node[],
+  frame: Frame,
+  run: Run,
+): { kind: 'tuple'; items: readonly Value[]; open: boolean } {
+  const items: Value[] = [];
+  let open = false;
+  for (const node of nodes) {
+    if (node.kind === 'list_splat') {
+      const [inner] = node.children;
+      const listed = inner ? run.items(run.evaluate(inner, frame), frame) : null;
+      if (listed) items.push(...listed.items);
+      open ||= listed?.open ?? true;
+    } else items.push(run.evaluate(node, frame));
+  }
+  return { kind: 'tuple', items, open };
+}
+
+function dictionary(node: Node, frame: Frame, run: Run): Value {
+  const entries = new Map<string, Value>();
+  let open = false;
+  for (const child of node.children) {
+    if (child.kind === 'pair') {
+      const key = childOf(child, 'key');
+      const value = childOf(child, 'value');
+      const keyed = key ? run.evaluate(key, frame) : null;
+      const result = value ? run.evaluate(value, frame) : unknown();
+      if (keyed?.kind === 'string' && keyed.value !== null) entries.set(keyed.value, result);
+      else open = true;
+    } else if (child.kind === 'dictionary_splat') {
+      const [inner] = child.children;
+      const value = inner ? run.evaluate(inner, frame) : null;
+      const item = value?.kind === 'ref' ? frame.state.heap.get(value.id) : null;
+      if (item?.kind === 'dict') item.entries.forEach((v, k) => entries.set(k, v));
+      else open = true;
+    }
+  }
+  return allocate({ kind: 'dict', entries, open, tag: 'dict' }, frame);
+}
+
+function callExpression(node: Node, frame: Frame, run: Run): Value {
+  const callee = childOf(node, 'function');
+  const list = childOf(node, 'arguments');
+  if (!callee || !list) return unknown();
+  const target = run.evaluate(callee, frame);
+  const collected = collectArgs(list, frame, run);
+  return lift([target], frame.state.path, ([value]) => (value ? run.call(value, collected, node, frame) : unknown()));
+}
+
+const FUNCTIONS: Readonly<Record<string, string>> = {
+  '@': 'torch.matmul',
+  '/': 'torch.div',
+  '//': 'torch.floor_divide',
+  '%': 'torch.remainder',
+  '**': 'torch.pow',
+  '&': 'torch.bitwise_and',
+  '|': 'torch.bitwise_or',
+  '^': 'torch.bitwise_or',
+};
+
+function binary(node: Node, frame: Frame, run: Run): Value {
+  const left = childOf(node, 'left');
+  const right = childOf(node, 'right');
+  const operator = childOf(node, 'operator');
+  if (!left || !right || !operator) return unknown();
+  const values = [run.evaluate(left, frame), run.evaluate(right, frame)];
+  return lift(values, frame.state.path, ([a, b]) =>
+    a && b ? arithmetic(a, b, textOf(operator), node, frame, run) : unknown(),
+  );
+}
+
+/** `a op b` for evaluated operands; also what an augmented assignment computes. */
+export function arithmetic(a: Value, b: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
+  if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator, node), a.loop || b.loop);
+  if (isPlainNumber(a) && isPlainNumber(b)) return NUMBER;
+  if (operator === '+' || operator === '*') {
+    const joined = sequences(a, b, operator, frame, run);
+    if (joined) return joined;
+  }
+  if (a.kind === 'string' || b.kind === 'string') return { kind: 'string', value: null };
+  if (a.kind === 'unknown' && b.kind === 'unknown' && !(operator === '@')) {
+    if (a.foreign || b.foreign) return unknown('', true);
+  }
+  const sizes = sizeLike(a) && sizeLike(b);
+  const left = asTensor(a, run);
+  const right = asTensor(b, run);
+  if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
+  const place = placeOf(node);
+  if (sizes && operator !== '@') {
+    const dims = [a, b].map((v) =>
+      v.kind === 'int' ? v.dim : v.kind === 'unknown' ? symbol(`${v.label || '?'}@${v.id}`) : null,
+    );
+    return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator, node));
+  }
+  if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
+  if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
+  if (operator === '*') return product([left, right], place);
+  if (operator === '//' && left.content === 'index') return blocksIndex(left, place);
+  if (operator === '%' && left.content === 'index') return blocksIndex(left, place);
+  if (operator === '/' && rankOf(right.shape) === 0) return product([left, right], place);
+  const row = operatorNamed(FUNCTIONS[operator] ?? '');
+  if (!row) return pointwise([left, right], place, operator);
+  return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
+}
+
+/** Unknown things that are multiplied with ints only are sizes; arithmetic between two unknowns is not decided here. */
+const sizeLike = (v: Value): boolean =>
+  v.kind === 'int' ||
+  (v.kind === 'unknown' &&
+    /(^|[._])(n|num|size|dim|dims|len|length|width|height|heads?|count|factor|hidden|channels?|features?|steps?|batch|ratio)(_|$)|_(size|dim|len|length|heads|count|num)$|^num_|^n_/.test(
+      v.label,
+    ) &&
+    !/mask|emb|feat_|idx|index/.test(v.label));
+
+const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
+
+/** `arange(n) // r`: many positions to one row. */
+function blocksIndex(t: Tensor, place: ReturnType<typeof placeOf>): Tensor {
+  return tensor(t.shape, {
+    content: 'index',
+    index: { kind: 'many-to-one', evidence: 'strong', map: 'blocks' },
+    place,
+  });
+}
+
+function intArithmetic(a: Dim, b: Dim, operator: string, node: Node): Dim {
+  switch (operator) {
+    case '+':
+      return add(a, b);
+    case '-':
+      return subtract(a, b);
+    case '*':
+      return multiply(a, b);
+    case '//': {
+      const exact = divide(a, b);
+      const x = valueOf(a);
+      const y = valueOf(b);
+      if (x !== null && y !== null && y !== 0) return constant(Math.floor(x / y));
+      return exact ?? symbol(`${textOf(node).length <= 24 ? `(${textOf(node)})` : '?'}@${node.start}`);
+    }
+    case '%': {
+      const x = valueOf(a);
+      const y = valueOf(b);
+      return x !== null && y !== null && y !== 0 ? constant(((x % y) + y) % y) : null;
+    }
+    case '**': {
+      const x = valueOf(a);
+      const y = valueOf(b);
+      return x !== null && y !== null && y >= 0 && y < 16 ? constant(x ** y) : null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** Lists and tuples: concatenation, and multiplication by a number. */
+function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run): Value | null {
+  const isList = (v: Value): boolean =>
+    v.kind === 'tuple' || (v.kind === 'ref' && frame.state.heap.get(v.id)?.kind === 'list') || v.kind === 'shape';
+  if (operator === '+') {
+    if (!isList(a) && !isList(b)) return null;
+    const left = run.items(a, frame);
+    const right = run.items(b, frame);
+    if (!left || !right)
+      return isList(a) && isList(b) ? unknown() : a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown();
+    const items = [...left.items, ...right.items];
+    const open = left.open || right.open;
+    return a.kind === 'tuple' || a.kind === 'shape'
+      ? tuple(items, open)
+      : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
+  }
+  const [list, times] = isList(a) ? [a, b] : [b, a];
+  if (!isList(list) || times.kind === 'tensor') return null;
+  const listed = run.items(list, frame);
+  const n = times.kind === 'int' ? valueOf(times.dim) : null;
+  if (!listed) return unknown();
+  const items =
+    n !== null && n <= 16 ? Array.from({ length: Math.max(n, 0) }, () => listed.items).flat() : listed.items;
+  const open = listed.open || n === null || n > 16;
+  return list.kind === 'tuple' ? tuple(items, open) : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
+}
+
+function unary(value: Value, negative: boolean, node: Node, run: Run): Value {
+  if (value.kind === 'int') return negative ? int(subtract(constant(0), value.dim)) : value;
+  if (value.kind === 'tensor') {
+    return negative
+      ? linear([value], [-1], placeOf(node), 'negation')
+      : { ...pointwise([value], placeOf(node), 'not'), content: 'mask' };
+  }
+  void run;
+  return value.kind === 'number' ? NUMBER : unknown();
+}
+
+function comparison(node: Node, frame: Frame, run: Run): Value {
+  const truth = truthOf(node, frame, run);
+  if (truth !== null) return { kind: 'bool', value: truth };
+  const values = node.children.filter((c) => c.field !== 'operators').map((c) => run.evaluate(c, frame));
+  const tensors = values.filter((v) => v.kind === 'tensor');
+  if (tensors.length === 0) return TRUTH;
+  const all = values.flatMap((v) => asTensor(v, run) ?? []);
+  return { ...pointwise(all, placeOf(node), 'comparison'), content: 'mask' };
+}
+
+function booleanOperator(node: Node, frame: Frame, run: Run): Value {
+  const left = childOf(node, 'left');
+  const right = childOf(node, 'right');
+  if (!left || !right) return unknown();
+  const truth = truthOf(left, frame, run);
+  const isAnd = textOf(childOf(node, 'operator') ?? node) === 'and';
+  const first = run.evaluate(left, frame);
+  if (truth === !isAnd) return first;
+  const second = run.evaluate(right, frame);
+  return truth === isAnd ? second : first.kind === 'bool' || second.kind === 'bool' ? TRUTH : unknown();
+}
+
+function conditional(node: Node, frame: Frame, run: Run): Value {
+  const [yes, test, no] = node.children;
+  if (!yes || !test || !no) return unknown();
+  const truth = truthOf(test, frame, run);
+  if (truth !== null) return run.evaluate(truth ? yes : no, frame);
+  return iterate.choose(
+    node,
+    test,
+    () => run.evaluate(yes, frame),
+    () => run.evaluate(no, frame),
+    frame,
+  );
+}
+
+export const keysOf = (node: Node): readonly Node[] => childrenOf(node, 'key');
+export { equal };

@@ -1,0 +1,89 @@
+/** Loops over known and unknown things, comprehensions, and choices between two expressions. */
+import { symbol } from '../tensor/dim';
+import { applyView, select } from '../tensor/views';
+import { placeOf } from './access';
+import type { Frame, Run } from './run';
+import { either, fork, join, unknown } from './state';
+import { type Node, childOf, textOf } from './syntax';
+import { conditionOf, truthOf } from './truth';
+import { type Value, int } from './value';
+
+/** What a loop variable is bound to, pass by pass. Layers of a list each once; anything else a representative. */
+export function passes(over: Value, node: Node, frame: Frame, run: Run): { values: readonly Value[]; open: boolean } {
+  if (over.kind === 'tensor') return { values: [applyView(over, select(0), placeOf(node))], open: true };
+  const listed = run.items(over, frame);
+  if (!listed) return { values: [unknown()], open: true };
+  const { items } = listed;
+  if (items.length === 0) return { values: listed.open ? [unknown()] : [], open: listed.open };
+  return { values: items.slice(0, 4), open: listed.open || items.length > 4 };
+}
+
+export function comprehension(node: Node, frame: Frame, run: Run): { items: readonly Value[]; open: boolean } {
+  const body = childOf(node, 'body');
+  const clauses = node.children.filter((c) => c.kind === 'for_in_clause' || c.kind === 'if_clause');
+  const before = new Map(frame.state.names);
+  const items: Value[] = [];
+  let open = false;
+  const visit = (i: number): void => {
+    const clause = clauses[i];
+    if (items.length > 16) {
+      open = true;
+      return;
+    }
+    if (!clause) {
+      if (body)
+        items.push(
+          body.kind === 'pair'
+            ? childOf(body, 'value')
+              ? run.evaluate(childOf(body, 'value') as Node, frame)
+              : unknown()
+            : run.evaluate(body, frame),
+        );
+      return;
+    }
+    if (clause.kind === 'if_clause') {
+      const [test] = clause.children;
+      const truth = test ? truthOf(test, frame, run) : null;
+      if (truth === null) open = true;
+      if (truth !== false) visit(i + 1);
+      return;
+    }
+    const left = childOf(clause, 'left');
+    const right = childOf(clause, 'right');
+    if (!left || !right) return;
+    const { values, open: more } = passes(run.evaluate(right, frame), right, frame, run);
+    open ||= more;
+    for (const value of values) {
+      run.assign(left, value, frame);
+      visit(i + 1);
+    }
+  };
+  visit(0);
+  // Loop variables of a comprehension are its own.
+  for (const name of [...frame.state.names.keys()]) {
+    const old = before.get(name);
+    if (old) frame.state.names.set(name, old);
+    else frame.state.names.delete(name);
+  }
+  return { items, open };
+}
+
+export const iterate = {
+  /** `a if test else b` where the test is not decided: each side under its condition. */
+  choose(_node: Node, test: Node, yes: () => Value, no: () => Value, frame: Frame): Value {
+    const condition = conditionOf(test, frame);
+    const whole = frame.state;
+    const left = fork(whole, condition);
+    const right = fork(whole, { ...condition, holds: false });
+    frame.state = left;
+    const a = yes();
+    frame.state = right;
+    const b = no();
+    frame.state = whole;
+    join(whole, left, right, condition);
+    return either(a, b, condition, { ...condition, holds: false });
+  },
+};
+
+/** The variable of `for i in range(..)`: a size of its own that lasts as long as the loop. */
+export const loopVariable = (node: Node): Value => int(symbol(`${textOf(node).slice(0, 20)}@${node.start}`), true);

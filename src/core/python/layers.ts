@@ -1,0 +1,26 @@
+/** Known module classes by their canonical names, and what other libraries call the same things. */
+import { operatorNamed } from '../tensor/operators';
+import type { Node } from './syntax';
+import type { Args, Value } from './value';
+
+const CONTAINERS = new Set(['nn.Sequential', 'nn.ModuleList', 'nn.ModuleDict', 'nn.ParameterList', 'nn.ParameterDict']);
+export const isContainer = (name: string): boolean => CONTAINERS.has(name);
+
+/**
+ * The row of the operator table that a class name stands for. A `Linear` of another library is a Linear for the
+ * finding; the rewriter sees from `Match.sink.module.doubt` that it is not proven to be torch's.
+ */
+export function layerName(name: string): string | null {
+  if (operatorNamed(name)?.torch.includes(name) && name.startsWith('nn.')) return name;
+  const last = name.split('.').pop() ?? '';
+  if (
+    /^(Linear|ColumnParallelLinear|RowParallelLinear|ReplicatedLinear|QuantLinear|Linear8bitLt|Linear4bit)$/.test(last)
+  )
+    return 'nn.Linear';
+  if (last === 'ConvModule') return 'nn.ConvModule';
+  return null;
+}
+
+export function constructLayer(name: string, args: Args, node: Node): Value {
+  return { kind: 'layer', name, args, node, doubt: null };
+}

@@ -1,0 +1,148 @@
+/** The module model of a file: imports, classes, functions and top-level values, without evaluating any body. */
+import { type Node, type SourceFile, childOf, textOf } from './syntax';
+
+export interface FunctionModel {
+  readonly kind: 'function';
+  readonly name: string;
+  /** The function_definition or lambda. */
+  readonly node: Node;
+  readonly file: FileModel;
+  readonly owner: ClassModel | null;
+  readonly decorators: readonly string[];
+}
+
+export interface ClassModel {
+  readonly kind: 'class';
+  readonly name: string;
+  readonly node: Node;
+  readonly file: FileModel;
+  readonly bases: readonly Node[];
+  readonly methods: ReadonlyMap<string, FunctionModel>;
+  /** Class-level assignments. */
+  readonly attributes: ReadonlyMap<string, Node>;
+}
+
+export type Binding =
+  | FunctionModel
+  | ClassModel
+  /** `import a.b as x` (name null) or `from a.b import name as x`; dots of relative imports stay in front. */
+  | { readonly kind: 'import'; readonly module: string; readonly name: string | null }
+  | { readonly kind: 'value'; readonly node: Node };
+
+export interface FileModel {
+  readonly file: SourceFile;
+  readonly names: ReadonlyMap<string, Binding>;
+  /** Modules whose names are all imported: `from x import *`. */
+  readonly starred: readonly string[];
+  readonly functions: readonly FunctionModel[];
+  readonly classes: readonly ClassModel[];
+}
+
+export function modelOf(file: SourceFile): FileModel {
+  const names = new Map<string, Binding>();
+  const starred: string[] = [];
+  const functions: FunctionModel[] = [];
+  const classes: ClassModel[] = [];
+  const model: FileModel = { file, names, starred, functions, classes };
+
+  function scan(nodes: readonly Node[]): void {
+    for (const node of nodes) statement(node);
+  }
+
+  function statement(node: Node): void {
+    switch (node.kind) {
+      case 'import_statement':
+      case 'import_from_statement':
+        importBindings(node, names, starred);
+        break;
+      case 'function_definition':
+      case 'class_definition':
+      case 'decorated_definition': {
+        const made = definition(node, null);
+        if (made) names.set(made.name, made);
+        break;
+      }
+      case 'expression_statement': {
+        const [assignment] = node.children;
+        const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
+        const right = assignment && childOf(assignment, 'right');
+        if (left?.kind === 'identifier' && right) names.set(textOf(left), { kind: 'value', node: right });
+        break;
+      }
+      case 'if_statement':
+      case 'try_statement':
+      case 'with_statement':
+      case 'else_clause':
+      case 'elif_clause':
+      case 'except_clause':
+      case 'finally_clause':
+      case 'block':
+        scan(node.children);
+        break;
+    }
+  }
+
+  function definition(node: Node, owner: ClassModel | null): FunctionModel | ClassModel | null {
+    const decorators = node.kind === 'decorated_definition' ? node.children.filter((c) => c.kind === 'decorator') : [];
+    const inner = node.kind === 'decorated_definition' ? childOf(node, 'definition') : node;
+    const name = inner && childOf(inner, 'name');
+    if (!inner || !name) return null;
+    if (inner.kind === 'function_definition') {
+      const texts = decorators.map((d) => textOf(d).replace(/^@\s*/, ''));
+      const made: FunctionModel = {
+        kind: 'function',
+        name: textOf(name),
+        node: inner,
+        file: model,
+        owner,
+        decorators: texts,
+      };
+      functions.push(made);
+      return made;
+    }
+    return classOf(inner, textOf(name));
+  }
+
+  function classOf(node: Node, name: string): ClassModel {
+    const methods = new Map<string, FunctionModel>();
+    const attributes = new Map<string, Node>();
+    const bases = (childOf(node, 'superclasses')?.children ?? []).filter((c) => c.kind !== 'keyword_argument');
+    const made: ClassModel = { kind: 'class', name, node, file: model, bases, methods, attributes };
+    classes.push(made);
+    for (const member of childOf(node, 'body')?.children ?? []) {
+      if (member.kind === 'expression_statement') {
+        const [assignment] = member.children;
+        const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
+        const right = assignment && childOf(assignment, 'right');
+        if (left?.kind === 'identifier' && right) attributes.set(textOf(left), right);
+        continue;
+      }
+      const inner = definition(member, made);
+      if (inner?.kind === 'function') methods.set(inner.name, inner);
+    }
+    return made;
+  }
+
+  scan(file.root.children);
+  return model;
+}
+
+/** Bindings of an import statement, also those inside functions. */
+export function importBindings(node: Node, into: Map<string, Binding>, starred: string[]): void {
+  const from = node.kind === 'import_from_statement' ? childOf(node, 'module_name') : null;
+  const module = from ? textOf(from).replace(/\s/g, '') : null;
+  for (const child of node.children) {
+    if (child === from) continue;
+    if (child.kind === 'wildcard_import' && module) starred.push(module);
+    const path = child.kind === 'aliased_import' ? childOf(child, 'name') : child.kind === 'dotted_name' ? child : null;
+    const alias = child.kind === 'aliased_import' ? childOf(child, 'alias') : null;
+    if (!path) continue;
+    const dotted = textOf(path);
+    if (module !== null) into.set(textOf(alias ?? path), { kind: 'import', module, name: dotted });
+    else if (alias) into.set(textOf(alias), { kind: 'import', module: dotted, name: null });
+    else {
+      const [first] = dotted.split('.');
+      if (first) into.set(first, { kind: 'import', module: first, name: null });
+    }
+  }
+}

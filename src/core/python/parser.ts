@@ -1,0 +1,195 @@
+/**
+ * Text to syntax tree. The tree is walked through the wasm module's own cursor functions: making an object of each node
+ * through web-tree-sitter's classes costs more than parsing. The functions keep the cursor in a transfer buffer that
+ * stays valid as long as nothing else of tree-sitter runs in between, which holds inside `expand` below.
+ */
+import { type Edit, Language, Parser, type Tree } from 'web-tree-sitter';
+import type { Change, Grammars } from '../engine';
+import type { Node, SourceFile } from './syntax';
+
+/** The part of the emscripten module that is used; `Parser.init` fills the object it is given. */
+interface CursorModule {
+  /** Leaves the root node in the transfer buffer, where `cursor_new` takes its node from. */
+  _ts_tree_root_node_wasm(tree: number): void;
+  _ts_tree_cursor_new_wasm(tree: number): void;
+  _ts_tree_cursor_delete_wasm(tree: number): void;
+  _ts_tree_cursor_goto_descendant_wasm(tree: number, index: number): void;
+  _ts_tree_cursor_goto_first_child_wasm(tree: number): number;
+  _ts_tree_cursor_goto_next_sibling_wasm(tree: number): number;
+  _ts_tree_cursor_goto_parent_wasm(tree: number): number;
+  _ts_tree_cursor_current_descendant_index_wasm(tree: number): number;
+  _ts_tree_cursor_current_node_type_id_wasm(tree: number): number;
+  _ts_tree_cursor_current_node_is_named_wasm(tree: number): number;
+  _ts_tree_cursor_current_node_is_missing_wasm(tree: number): number;
+  _ts_tree_cursor_current_field_id_wasm(tree: number): number;
+  _ts_tree_cursor_start_index_wasm(tree: number): number;
+  _ts_tree_cursor_end_index_wasm(tree: number): number;
+}
+
+export interface ParsedFile extends SourceFile {
+  /** Frees the tree. Nodes whose children were not asked for before have none afterwards. */
+  close(): void;
+  /** Re-parses after changes, re-using what did not change, and closes this one. */
+  edited(changes: readonly Change[]): ParsedFile;
+  readonly nodeCount: number;
+  /** Comments that contain this text. Walks the whole tree: not for files that do not contain it. */
+  commentsWith(part: string): readonly { readonly line: number; readonly text: string }[];
+}
+
+export interface PythonParser {
+  parse(path: string, text: string): ParsedFile;
+}
+
+const ERROR_TYPE = 0xffff;
+
+export async function createParser(grammars: Grammars): Promise<PythonParser> {
+  const module = {} as CursorModule & Record<string, unknown>;
+  module['wasmBinary'] = grammars.runtime;
+  await Parser.init(module);
+  const language = await Language.load(grammars.python);
+  const parser = new Parser();
+  parser.setLanguage(language);
+  const kinds: string[] = [];
+  for (let id = 0; id < language.nodeTypeCount; id++) kinds.push(language.nodeTypeForId(id) ?? '');
+  const fields: (string | null)[] = [];
+  for (let id = 0; id <= language.fieldCount; id++) fields.push(language.fieldNameForId(id));
+  const comment = kinds.indexOf('comment');
+  const block = kinds.indexOf('block');
+  const continuation = kinds.indexOf('line_continuation');
+
+  function parse(path: string, text: string, old: Tree | null): ParsedFile {
+    const tree = parser.parse(text, old);
+    if (!tree) throw new Error(`${path}: the parser gave no tree`);
+    return fileOf(path, text, tree);
+  }
+
+  function fileOf(path: string, text: string, tree: Tree): ParsedFile {
+    const address = (tree as unknown as Record<number, number>)[0] ?? 0;
+    const hasErrors = tree.rootNode.hasError;
+    const nodeCount = tree.rootNode.descendantCount;
+    let open = true;
+    let lineStarts: number[] | null = null;
+
+    class TreeNode implements Node {
+      private made: Node[] | null = null;
+      private hasBroken: boolean | null = null;
+      constructor(
+        readonly kind: string,
+        readonly field: string | null,
+        readonly start: number,
+        readonly end: number,
+        readonly parent: Node | null,
+        private readonly index: number,
+        private readonly selfBroken: boolean,
+      ) {}
+      get file(): SourceFile {
+        return file;
+      }
+      adopt(children: Node[]): void {
+        this.made = children;
+      }
+      get children(): readonly Node[] {
+        return (this.made ??= open ? childrenAt(this, this.index) : []);
+      }
+      get broken(): boolean {
+        return (this.hasBroken ??= hasErrors && (this.selfBroken || this.children.some((c) => c.broken)));
+      }
+    }
+
+    /**
+     * Children of the node with that descendant index, and theirs in turn, down to blocks: those are made when asked
+     * for, so that the body of a function that nobody evaluates costs nothing.
+     */
+    function childrenAt(parent: Node, index: number): Node[] {
+      module._ts_tree_root_node_wasm(address);
+      module._ts_tree_cursor_new_wasm(address);
+      if (index > 0) module._ts_tree_cursor_goto_descendant_wasm(address, index);
+      const children = walkChildren(parent);
+      module._ts_tree_cursor_delete_wasm(address);
+      return children;
+    }
+
+    function walkChildren(parent: Node): Node[] {
+      const children: Node[] = [];
+      if (!module._ts_tree_cursor_goto_first_child_wasm(address)) return children;
+      do {
+        const type = module._ts_tree_cursor_current_node_type_id_wasm(address);
+        if (type === comment || type === continuation) continue;
+        const fieldId = module._ts_tree_cursor_current_field_id_wasm(address);
+        const missing = hasErrors && module._ts_tree_cursor_current_node_is_missing_wasm(address) !== 0;
+        if (fieldId === 0 && !missing && !module._ts_tree_cursor_current_node_is_named_wasm(address)) continue;
+        const child = new TreeNode(
+          type === ERROR_TYPE ? 'ERROR' : (kinds[type] ?? ''),
+          fieldId === 0 ? null : (fields[fieldId] ?? null),
+          module._ts_tree_cursor_start_index_wasm(address),
+          module._ts_tree_cursor_end_index_wasm(address),
+          parent,
+          module._ts_tree_cursor_current_descendant_index_wasm(address),
+          type === ERROR_TYPE || missing,
+        );
+        if (type !== block) child.adopt(walkChildren(child));
+        children.push(child);
+      } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
+      module._ts_tree_cursor_goto_parent_wasm(address);
+      return children;
+    }
+
+    const file: ParsedFile = {
+      path,
+      text,
+      nodeCount,
+      get lineStarts() {
+        return (lineStarts ??= lineStartsOf(text));
+      },
+      root: new TreeNode('module', null, 0, text.length, null, 0, false),
+      commentsWith(part) {
+        if (!text.includes(part)) return [];
+        return tree.rootNode
+          .descendantsOfType('comment')
+          .flatMap((node) =>
+            node && node.text.includes(part) ? [{ line: node.startPosition.row + 1, text: node.text }] : [],
+          );
+      },
+      close() {
+        if (open) tree.delete();
+        open = false;
+      },
+      edited(changes) {
+        let next = text;
+        for (const { start, end, text: inserted } of changes) {
+          const before = next;
+          next = before.slice(0, start) + inserted + before.slice(end);
+          const edit: Edit = {
+            startIndex: start,
+            oldEndIndex: end,
+            newEndIndex: start + inserted.length,
+            startPosition: pointOf(before, start),
+            oldEndPosition: pointOf(before, end),
+            newEndPosition: pointOf(next, start + inserted.length),
+          };
+          tree.edit(edit);
+        }
+        const result = parse(path, next, tree);
+        file.close();
+        return result;
+      },
+    };
+    return file;
+  }
+
+  return { parse: (path, text) => parse(path, text, null) };
+}
+
+function lineStartsOf(text: string): number[] {
+  const starts = [0];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 10 || (code === 13 && text.charCodeAt(at + 1) !== 10)) starts.push(at + 1);
+  }
+  return starts;
+}
+
+function pointOf(text: string, offset: number): { row: number; column: number } {
+  const starts = lineStartsOf(text.slice(0, offset));
+  return { row: starts.length - 1, column: offset - (starts[starts.length - 1] ?? 0) };
+}

@@ -1,0 +1,142 @@
+/** Names beyond a function: module level, imports, classes of this and of other files. */
+import type { FileSource } from '../engine';
+import { canonicalName } from '../tensor/operators';
+import { FOREIGN } from './calls';
+import { isBuiltin } from './builtins';
+import { type Binding, type ClassModel, type FileModel, type FunctionModel, modelOf } from './model';
+import type { ParsedFile, PythonParser } from './parser';
+import { type Node, textOf } from './syntax';
+
+export interface Project {
+  readonly main: FileModel;
+  /** What a name of a file is bound to, through imports. */
+  lookup(name: string, file: FileModel): Found | null;
+  method(model: ClassModel, name: string): FunctionModel | null;
+  isModule(model: ClassModel): boolean;
+  bases(model: ClassModel): readonly (ClassModel | string)[];
+  close(): void;
+}
+
+export type Found =
+  | FunctionModel
+  | ClassModel
+  | { readonly kind: 'external'; readonly path: string }
+  | { readonly kind: 'module'; readonly file: FileModel }
+  | { readonly kind: 'value'; readonly node: Node; readonly file: FileModel };
+
+const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
+const MAX_HOPS = 8;
+
+export function openProject(file: ParsedFile, parser: PythonParser, files: FileSource | null): Project {
+  const main = modelOf(file);
+  const models = new Map<string, FileModel | null>([[file.path, main]]);
+  const opened: ParsedFile[] = [];
+  const roots = rootsOf(file.path);
+
+  function modelAt(path: string): FileModel | null {
+    const known = models.get(path);
+    if (known !== undefined) return known;
+    const text = files?.read(path);
+    if (text === undefined || opened.length >= 64) {
+      models.set(path, null);
+      return null;
+    }
+    const parsed = parser.parse(path, text);
+    opened.push(parsed);
+    const model = modelOf(parsed);
+    models.set(path, model);
+    return model;
+  }
+
+  /** `a.b` as a file: a module or the __init__ of a package, looked for beside the file and in every folder above. */
+  function moduleFile(module: string, from: FileModel): FileModel | null {
+    if (!files) return null;
+    const dots = /^\.*/.exec(module)?.[0].length ?? 0;
+    const parts = module
+      .slice(dots)
+      .split('.')
+      .filter((p) => p !== '')
+      .join('/');
+    const folder = from.file.path.split('/').slice(0, -1);
+    const bases = dots > 0 ? [folder.slice(0, folder.length - (dots - 1)).join('/')] : [folder.join('/'), ...roots];
+    for (const base of new Set(bases)) {
+      const stem = [base, parts].filter((p) => p !== '').join('/');
+      const found = modelAt(`${stem}.py`) ?? modelAt(stem === '' ? '__init__.py' : `${stem}/__init__.py`);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  function follow(binding: Binding, file: FileModel, hops: number): Found | null {
+    if (binding.kind === 'function' || binding.kind === 'class') return binding;
+    if (binding.kind === 'value') return { kind: 'value', node: binding.node, file };
+    const path = binding.name === null ? binding.module : `${binding.module}.${binding.name}`;
+    if (EXTERNAL.test(path) || FOREIGN.test(path)) return { kind: 'external', path };
+    if (binding.name === null) {
+      const target = moduleFile(binding.module, file);
+      return target ? { kind: 'module', file: target } : { kind: 'external', path };
+    }
+    const target = moduleFile(binding.module, file);
+    const inner = target && hops < MAX_HOPS ? inFile(binding.name, target, hops + 1) : null;
+    if (inner) return inner;
+    const separator = binding.module.endsWith('.') ? '' : '.';
+    const submodule = moduleFile(`${binding.module}${separator}${binding.name}`, file);
+    return submodule ? { kind: 'module', file: submodule } : { kind: 'external', path };
+  }
+
+  function inFile(name: string, file: FileModel, hops: number): Found | null {
+    const binding = file.names.get(name);
+    if (binding) return follow(binding, file, hops);
+    for (const module of file.starred) {
+      if (EXTERNAL.test(module)) continue;
+      const target = moduleFile(module, file);
+      const found = target && target !== file && hops < MAX_HOPS ? inFile(name, target, hops + 1) : null;
+      if (found) return found;
+    }
+    return null;
+  }
+
+  function bases(model: ClassModel): readonly (ClassModel | string)[] {
+    return model.bases.map((node) => {
+      const text = textOf(node);
+      const [first = '', ...rest] = text.split('.');
+      const found = inFile(first, model.file, 0);
+      if (found?.kind === 'class' && rest.length === 0) return found;
+      if (found?.kind === 'external') return canonicalName([found.path, ...rest].join('.'));
+      if (found?.kind === 'module' && rest.length === 1) {
+        const inner = inFile(rest[0] ?? '', found.file, 0);
+        if (inner?.kind === 'class') return inner;
+      }
+      return text;
+    });
+  }
+
+  function method(model: ClassModel, name: string, depth = 0): FunctionModel | null {
+    const own = model.methods.get(name);
+    if (own) return own;
+    if (depth > MAX_HOPS) return null;
+    for (const base of bases(model)) {
+      const found = typeof base === 'string' ? null : method(base, name, depth + 1);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  const isModule = (model: ClassModel): boolean =>
+    bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
+
+  return {
+    main,
+    lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
+    method,
+    isModule,
+    bases,
+    close: () => opened.forEach((f) => f.close()),
+  };
+}
+
+/** Every folder above the file, innermost first, and the root. */
+function rootsOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1);
+  return [...parts.map((_, i) => parts.slice(0, parts.length - i).join('/')), '', 'src'];
+}

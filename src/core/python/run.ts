@@ -1,0 +1,96 @@
+/** What the parts of the evaluator share: the frame of a function under evaluation and the run that it belongs to. */
+import type { Hit } from '../tensor/contract';
+import type { Dim } from '../tensor/dim';
+import type { Tensor } from '../tensor/value';
+import type { ClassModel, FileModel, FunctionModel } from './model';
+import type { State } from './state';
+import type { Node } from './syntax';
+import type { Args, Condition, Value } from './value';
+
+export interface Frame {
+  readonly function: FunctionModel | null;
+  readonly file: FileModel;
+  state: State;
+  readonly closure: ReadonlyMap<string, Value> | null;
+  readonly depth: number;
+  /** The call that made this frame, and the frame it stands in. */
+  readonly call: Node | null;
+  readonly caller: Frame | null;
+  readonly returns: { value: Value; when: readonly Condition[] }[];
+  /** True while a constructor runs: calls in it are always followed. */
+  readonly building: boolean;
+}
+
+/** How the operand of a sink is used. */
+export interface Operand {
+  readonly role: 'input' | 'left' | 'right' | 'query' | 'key' | 'value' | 'operand';
+  readonly value: Tensor;
+  readonly node: Node | null;
+  readonly hits: readonly SinkHit[];
+}
+
+export interface SinkHit extends Hit {
+  /** The sink itself copies an expanded view. */
+  readonly copiedInside: boolean;
+  /** Which part of the product the replicated axis is: a row of a linear, a batch axis, attention heads, ... */
+  readonly axisRole: 'row' | 'batch' | 'head' | 'contracted';
+}
+
+export interface SinkEvent {
+  readonly kind:
+    'linear' | 'matmul' | 'einsum' | 'convolution' | 'bilinear' | 'recurrent' | 'attention' | 'multihead-attention';
+  readonly callee: string;
+  readonly node: Node;
+  readonly frame: Frame;
+  readonly operands: readonly Operand[];
+  /** Axis of the input that is contracted. */
+  readonly contracted: number;
+  readonly weight: {
+    readonly module: Node | null;
+    readonly index: number | null;
+    readonly length: number | null;
+    readonly layer: LayerLike | null;
+  } | null;
+  readonly outWidth: Dim;
+  readonly args: Args;
+  readonly equation: string | null;
+  /** A weight or a 2-D matrix on the other side of a matmul: then it is a linear. */
+  readonly byWeight: boolean;
+}
+
+export interface LayerLike {
+  readonly name: string;
+  readonly node: Node;
+  readonly doubt: string | null;
+}
+
+export interface Run {
+  /** Evaluates an expression. */
+  evaluate(node: Node, frame: Frame): Value;
+  /** Calls anything with evaluated arguments; `node` is the call. */
+  call(callee: Value, args: Args, node: Node, frame: Frame): Value;
+  callFunction(
+    model: FunctionModel,
+    self: Value | null,
+    closure: ReadonlyMap<string, Value> | null,
+    args: Args,
+    node: Node,
+    frame: Frame,
+  ): Value;
+  /** Reads an attribute of a value. */
+  attribute(value: Value, name: string, node: Node, frame: Frame): Value;
+  /** Items of something that is iterated, or null; `open` when there may be more. */
+  items(value: Value, frame: Frame): { items: readonly Value[]; open: boolean } | null;
+  assign(target: Node, value: Value, frame: Frame): void;
+  sink(event: SinkEvent): void;
+  note(node: Node, message: string): void;
+  /** A name that is not a local: module level, imports, other files. */
+  global(name: string, file: FileModel, frame: Frame): Value | null;
+  instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value;
+  isModule(model: ClassModel): boolean;
+  method(model: ClassModel, name: string): FunctionModel | null;
+  /** False when the budget is spent. */
+  step(node: Node): boolean;
+  /** Names of index tensors that comments declare many-to-one. */
+  readonly manyToOne: ReadonlySet<string>;
+}

@@ -1,0 +1,343 @@
+/** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
+import { type Hit, axesWithReplica, hitsOf } from '../tensor/contract';
+import { type Dim, constant, divide, isOne } from '../tensor/dim';
+import { mapReplicas } from '../tensor/pointwise';
+import {
+  UNKNOWN_SHAPE,
+  axisAt,
+  exactShape,
+  freeAxis,
+  knownAxis,
+  mapAxes,
+  position,
+  rankOf,
+  tensor,
+  withRank,
+  withoutReplicas,
+} from '../tensor/shape';
+import type { Axis, Shape, Tensor } from '../tensor/value';
+import { argument, argumentNode, asDim, asNumber, asString, asTensor, placeOf } from './access';
+import { einsum } from './einsum';
+import type { Applied } from './operators';
+import type { Operand, SinkEvent, SinkHit } from './run';
+import type { Value } from './value';
+import { tuple } from './value';
+
+/** Masks, ids and tables of constants are never worth a word. */
+const counts = (hit: Hit): boolean =>
+  hit.carrier.content !== 'mask' &&
+  hit.carrier.content !== 'index' &&
+  hit.replica.of.content !== 'mask' &&
+  hit.replica.of.content !== 'index';
+
+export const asHits = (
+  hits: readonly Hit[],
+  role: (hit: Hit) => SinkHit['axisRole'],
+  copiedInside: (hit: Hit) => boolean,
+): readonly SinkHit[] =>
+  hits.filter(counts).map((hit) => ({ ...hit, axisRole: role(hit), copiedInside: copiedInside(hit) }));
+
+export function emit(
+  applied: Applied,
+  kind: SinkEvent['kind'],
+  operands: readonly Operand[],
+  more: Partial<SinkEvent>,
+): void {
+  if (operands.every((o) => o.hits.length === 0)) return;
+  const { layer, node, frame, run, args, operator } = applied;
+  const fn = node.kind === 'call' ? (node.children.find((c) => c.field === 'function') ?? null) : null;
+  run.sink({
+    kind,
+    callee: layer ? layer.name : operator.name,
+    node,
+    frame,
+    operands,
+    contracted: -1,
+    weight: layer ? { module: fn, index: null, length: null, layer } : null,
+    outWidth: null,
+    args,
+    equation: null,
+    byWeight: false,
+    ...more,
+  });
+}
+
+export function applySink(applied: Applied): Value {
+  const { operator, args, run } = applied;
+  const tensorAt = (at: number, ...names: string[]): Tensor | null => {
+    const value = argument(args, at, ...names);
+    return value ? asTensor(value, run) : null;
+  };
+  switch (operator.effect) {
+    case 'linear':
+      return linearSink(applied, tensorAt(0, 'input', 'x'));
+    case 'matmul':
+      return matmulSink(applied, tensorAt(0, 'input'), tensorAt(1, 'other', 'mat2', 'tensor2', 'vec2'), 0);
+    case 'matmul-add':
+      return matmulSink(applied, tensorAt(1, 'mat1', 'batch1'), tensorAt(2, 'mat2', 'batch2'), 1);
+    case 'einsum':
+      return einsum(applied);
+    case 'convolution':
+    case 'functional-convolution':
+      return convolutionSink(applied, tensorAt(0, 'input', 'x'));
+    case 'bilinear': {
+      const operands = [0, 1].map((i) => rowOperand(applied, tensorAt(i, `input${i + 1}`), i));
+      emit(applied, 'bilinear', operands, {});
+      return tensor(UNKNOWN_SHAPE, { place: placeOf(applied.node) });
+    }
+    case 'recurrent':
+    case 'recurrent-cell': {
+      const x = tensorAt(0, 'input');
+      emit(applied, 'recurrent', [rowOperand(applied, x, 0)], {});
+      const free = tensor(UNKNOWN_SHAPE, { place: placeOf(applied.node) });
+      return operator.effect === 'recurrent' ? tuple([free, free]) : free;
+    }
+    case 'attention':
+      return attentionSink(applied);
+    case 'multihead-attention':
+    case 'transformer-decoder':
+      return moduleAttention(applied);
+    default:
+      return transformerLayer(applied, tensorAt(0, 'src', 'input'));
+  }
+}
+
+/** An operand whose last axis is contracted with a weight: every other axis is a row. */
+function rowOperand({ args }: Applied, t: Tensor | null, at: number, contracted = -1): Operand {
+  const hits = t
+    ? asHits(
+        hitsOf(t, contracted),
+        () => 'row',
+        () => true,
+      )
+    : [];
+  return {
+    role: 'input',
+    value: t ?? tensor(UNKNOWN_SHAPE),
+    node: argumentNode(args, at, 'input', 'src', 'query'),
+    hits,
+  };
+}
+
+/** After a sink the rows are products: what was a replica has been paid for, and is not reported again. */
+export const spent = (t: Tensor): Tensor => ({ ...mapReplicas(t, () => null), form: null });
+
+function linearSink(applied: Applied, t: Tensor | null): Value {
+  const { layer, node, args, run } = applied;
+  const place = placeOf(node);
+  if (!t) return tensor(UNKNOWN_SHAPE, { place });
+  const weight = layer ? null : argument(args, 1, 'weight');
+  const width: Dim = layer
+    ? asDim(argument(layer.args, 1, 'out_features'))
+    : weight?.kind === 'tensor'
+      ? (knownAxis(weight.shape, 0)?.dim ?? null)
+      : null;
+  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width });
+  void run;
+  return projected(t, -1, width, place);
+}
+
+/** The result of contracting one axis with a weight: same axes, another width. */
+function projected(t: Tensor, axis: number, width: Dim, place: ReturnType<typeof placeOf>): Tensor {
+  const shape = withoutReplicas(t.shape);
+  const at = position(shape, axis) ?? axis;
+  const known = knownAxis(shape, at) !== null;
+  const result: Shape = known
+    ? mapAxes(shape, (a, i) => (i === at ? freeAxis(width) : a))
+    : shape.exact || axis !== -1
+      ? shape
+      : { ...shape, tail: [freeAxis(width)] };
+  return tensor(result, { place, content: t.content === 'random' ? 'random' : 'data' });
+}
+
+/** Channels are axis 1. Only a kernel of 1 without stride and padding is a matrix product. */
+function convolutionSink(applied: Applied, t: Tensor | null): Value {
+  const { layer, node, args, run, frame } = applied;
+  const place = placeOf(node);
+  if (!t) return tensor(UNKNOWN_SHAPE, { place });
+  const digits = /(\d)d/.exec(layer?.name ?? applied.operator.name)?.[1];
+  const rank = digits ? Number(digits) + 2 : null;
+  const ranked = rank === null ? t : { ...t, shape: withRank(t, rank) ?? t.shape };
+  const width = layer ? asDim(argument(layer.args, 1, 'out_channels')) : null;
+  const kernel = layer ? argument(layer.args, 2, 'kernel_size') : undefined;
+  const listed = kernel && kernel.kind !== 'int' ? run.items(kernel, frame)?.items : kernel ? [kernel] : undefined;
+  const one = listed !== undefined && listed.length > 0 && listed.every((k) => asNumber(k) === 1);
+  const weight = layer ? undefined : argument(args, 1, 'weight');
+  const weightOne =
+    weight?.kind === 'tensor' &&
+    weight.shape.exact &&
+    weight.shape.head.slice(2).every((a) => isOne(a.dim)) &&
+    weight.shape.head.length > 2;
+  const groups = layer ? asNumber(layer.args.keywords.get('groups')) : null;
+  if ((one || weightOne) && (groups === null || groups === 1)) {
+    const operand = { ...rowOperand(applied, ranked, 0, 1), value: ranked };
+    emit(applied, 'convolution', [operand], { contracted: 1, outWidth: width });
+    return projected(ranked, 1, width, place);
+  }
+  const axes: Axis[] | null =
+    rank === null
+      ? null
+      : Array.from({ length: rank }, (_, i) => freeAxis(i === 0 ? axisAt(ranked, 0).dim : i === 1 ? width : null));
+  return tensor(axes ? exactShape(axes) : UNKNOWN_SHAPE, { place });
+}
+
+const isWeight = (t: Tensor): boolean => t.content === 'parameter' || rankOf(t.shape) === 2;
+
+function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null, from: number): Value {
+  const { node, args } = applied;
+  const place = placeOf(node);
+  if (!left || !right) return tensor(UNKNOWN_SHAPE, { place });
+  const binary = node.kind === 'binary_operator' || node.kind === 'augmented_assignment';
+  const nodeOf = (i: number) =>
+    binary
+      ? (node.children.find((c) => c.field === (i === 0 ? 'left' : 'right')) ?? null)
+      : argumentNode(args, i + from, i === 0 ? 'input' : 'other');
+  const strict = applied.operator.name === 'bmm' || applied.operator.name === 'baddbmm';
+  const [a, b] = strict
+    ? [left, right].map((t) => ({ ...t, shape: withRank(t, 3) ?? t.shape }))
+    : applied.operator.name === 'mm'
+      ? [left, right].map((t) => ({ ...t, shape: withRank(t, 2) ?? t.shape }))
+      : [left, right];
+  if (!a || !b) return tensor(UNKNOWN_SHAPE, { place });
+  const contractedRight = rankOf(b.shape) === 1 ? -1 : -2;
+  const byRightWeight = isWeight(b) && rankOf(b.shape) === 2;
+  const byLeftWeight = isWeight(a) && rankOf(a.shape) === 2;
+  const operand = (t: Tensor, other: Tensor, contracted: number, role: 'left' | 'right', weight: boolean): Operand => {
+    const rows = role === 'left' ? -2 : -1;
+    const hits = hitsOf(t, contracted).filter((h) => !(h.via === 'rows') || weight);
+    const roleOf = (h: Hit): SinkHit['axisRole'] => {
+      if (h.via === 'product') return 'contracted';
+      if (weight) return 'row';
+      const rank = rankOf(t.shape);
+      const back = h.axis < 0 ? h.axis : rank !== null ? h.axis - rank : null;
+      return back === rows || h.via === 'picked' ? 'row' : headAxis(t, h) ? 'head' : 'batch';
+    };
+    const inside = (h: Hit): boolean => weight || roleOf(h) === 'row' || copiesBatch(t, other, h);
+    const kept = hits.filter((h) => !(h.replica.scaled && roleOf(h) === 'batch'));
+    return { role, value: t, node: nodeOf(role === 'left' ? 0 : 1), hits: asHits(kept, roleOf, inside) };
+  };
+  const operands = [operand(a, b, -1, 'left', byRightWeight), operand(b, a, contractedRight, 'right', byLeftWeight)];
+  emit(applied, 'matmul', operands, {
+    contracted: operands[0] && operands[0].hits.length > 0 ? -1 : contractedRight,
+    byWeight: byRightWeight || byLeftWeight,
+    outWidth: byLeftWeight ? (knownAxis(a.shape, 0)?.dim ?? null) : (knownAxis(b.shape, -1)?.dim ?? null),
+  });
+  return productOf(a, b, place);
+}
+
+/** Axis 1 of four, replicated in blocks: attention heads that share keys and values. */
+const headAxis = (t: Tensor, h: Hit): boolean =>
+  (rankOf(t.shape) === 4 || rankOf(t.shape) === null) &&
+  (h.axis === 1 || h.axis === -3) &&
+  h.replica.map.kind === 'blocks';
+
+/**
+ * matmul copies an expanded batch axis of a 4-D operand when only some of its batch axes are expanded: the batch axes
+ * then do not collapse to one view.
+ */
+function copiesBatch(t: Tensor, other: Tensor, hit: Hit): boolean {
+  const rank = rankOf(t.shape);
+  if (rank === null || rank < 4 || (rankOf(other.shape) ?? rank) < 4) return false;
+  const batch = t.shape.head.slice(0, rank - 2);
+  void hit;
+  return !batch.every((axis) => axis.replica !== null || isOne(axis.dim));
+}
+
+function productOf(a: Tensor, b: Tensor, place: ReturnType<typeof placeOf>): Tensor {
+  const ra = rankOf(a.shape);
+  const rb = rankOf(b.shape);
+  const wide = rb === 2 || (ra !== null && rb !== null && ra >= rb) ? a : rb !== null && rb > 2 ? b : null;
+  if (!wide || rb === 1 || ra === 1) return tensor(UNKNOWN_SHAPE, { place });
+  const shape = withoutReplicas(wide.shape);
+  const rows = knownAxis(a.shape, -2)?.dim ?? null;
+  const columns = knownAxis(b.shape, -1)?.dim ?? null;
+  if (!shape.exact) return tensor({ exact: false, head: [], tail: [freeAxis(columns)] }, { place });
+  const n = shape.head.length;
+  return tensor(
+    exactShape(shape.head.map((axis, i) => (i === n - 1 ? freeAxis(columns) : i === n - 2 ? freeAxis(rows) : axis))),
+    { place },
+  );
+}
+
+function attentionSink(applied: Applied): Value {
+  const { args, run, operator, node } = applied;
+  const names = [
+    ['query', 'q'],
+    ['key', 'k'],
+    ['value', 'v'],
+  ] as const;
+  const bhsd = operator.name === 'scaled_dot_product_attention' || operator.name === 'flex_attention';
+  const operands = names.map(([role, short], i): Operand => {
+    const value = argument(args, i, role, short);
+    const t = value ? asTensor(value, run) : null;
+    const ranked = t
+      ? { ...t, shape: (bhsd ? withRank(t, rankOf(t.shape) ?? 4) : t.shape) ?? t.shape }
+      : tensor(UNKNOWN_SHAPE);
+    return {
+      role,
+      value: ranked,
+      node: argumentNode(args, i, role, short),
+      hits: role === 'query' || !t ? [] : headHits(ranked, bhsd),
+    };
+  });
+  emit(applied, 'attention', operands, {});
+  const query = operands[0]?.value;
+  return tensor(query ? withoutReplicas(query.shape) : UNKNOWN_SHAPE, { place: placeOf(node) });
+}
+
+/** Keys and values: replicated over the batch or over heads. Copies that are views cost these kernels nothing. */
+function headHits(t: Tensor, bhsd: boolean): readonly SinkHit[] {
+  const rank = rankOf(t.shape);
+  const heads = bhsd ? (rank === null ? -3 : rank - 3) : rank === null ? -2 : rank - 2;
+  const hits = axesWithReplica(t)
+    .filter(
+      ({ axis }) =>
+        axis !== (rank === null ? -1 : rank - 1) &&
+        axis !== (bhsd ? (rank === null ? -2 : rank - 2) : rank === null ? -3 : rank - 3),
+    )
+    .map(({ axis, replica }): Hit => ({ axis, replica, via: 'whole', carrier: t }));
+  return asHits(
+    hits,
+    (h) => (h.axis === heads ? 'head' : 'batch'),
+    () => false,
+  );
+}
+
+/** nn.MultiheadAttention and decoder layers project their inputs first, and that projection clones expanded views. */
+function moduleAttention(applied: Applied): Value {
+  const { args, run, operator, node } = applied;
+  const roles =
+    operator.effect === 'multihead-attention' ? (['query', 'key', 'value'] as const) : (['query', 'key'] as const);
+  const keywords = operator.effect === 'multihead-attention' ? ['query', 'key', 'value'] : ['tgt', 'memory'];
+  const operands = roles.map((role, i): Operand => {
+    const value = argument(args, i, keywords[i] ?? role);
+    const t = value ? asTensor(value, run) : null;
+    return {
+      role,
+      value: t ?? tensor(UNKNOWN_SHAPE),
+      node: argumentNode(args, i, keywords[i] ?? role),
+      hits: t
+        ? asHits(
+            hitsOf(t, -1),
+            () => (role === 'query' ? 'row' : 'batch'),
+            () => true,
+          )
+        : [],
+    };
+  });
+  emit(applied, 'multihead-attention', operands, {});
+  const result = tensor(operands[0] ? withoutReplicas(operands[0].value.shape) : UNKNOWN_SHAPE, {
+    place: placeOf(node),
+  });
+  return operator.effect === 'multihead-attention' ? tuple([result, tensor(UNKNOWN_SHAPE)]) : result;
+}
+
+function transformerLayer(applied: Applied, t: Tensor | null): Value {
+  const node = argumentNode(applied.args, 0, 'src');
+  const operand: Operand = { ...rowOperand(applied, t, 0), node };
+  emit(applied, 'multihead-attention', [operand], {});
+  return tensor(t ? withoutReplicas(t.shape) : UNKNOWN_SHAPE, { place: placeOf(applied.node) });
+}
+
+export const groupsOf = (a: Dim, b: Dim): Dim => divide(a, b) ?? constant(1);
+export { asString };

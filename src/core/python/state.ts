@@ -1,0 +1,239 @@
+/**
+ * The state of an evaluation: variables, the heap of mutable things, and the conditions of the branch. Values are
+ * immutable, so a branch copies two maps, and a join compares them.
+ */
+import { equal } from '../tensor/dim';
+import { carriesReplica, freshId, knownAxis, mapAxes, tensor } from '../tensor/shape';
+import { mapReplicas } from '../tensor/pointwise';
+import type { Shape, Tensor } from '../tensor/value';
+import type { ClassModel } from './model';
+import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
+
+export type HeapItem =
+  | {
+      readonly kind: 'list';
+      readonly items: readonly Value[];
+      /** More items of the same kinds may follow. */
+      readonly open: boolean;
+      /** `list`, or the module class that holds the items: `nn.Sequential`, `nn.ModuleList`. */
+      readonly tag: string;
+    }
+  | {
+      readonly kind: 'dict';
+      readonly entries: ReadonlyMap<string, Value>;
+      readonly open: boolean;
+      readonly tag: string;
+    }
+  | {
+      readonly kind: 'object';
+      readonly model: ClassModel | null;
+      readonly attributes: ReadonlyMap<string, Value>;
+      /** False until `__init__` has run. */
+      readonly ready: boolean;
+    };
+
+export interface State {
+  readonly names: Map<string, Value>;
+  readonly heap: Map<number, HeapItem>;
+  readonly path: readonly Condition[];
+}
+
+export const fork = (state: State, condition: Condition | null): State => ({
+  names: new Map(state.names),
+  heap: new Map(state.heap),
+  path: condition ? [...state.path, condition] : state.path,
+});
+
+export const unknown = (label = '', foreign = false): UnknownValue => ({
+  kind: 'unknown',
+  id: freshId(),
+  label,
+  foreign,
+});
+
+const MAX_OPTIONS = 4;
+
+/** Overwrites `into` with what holds after either of two branches of a condition. */
+export function join(into: State, a: State, b: State, yes: Condition): void {
+  const no: Condition = { ...yes, holds: false };
+  for (const key of new Set([...a.names.keys(), ...b.names.keys()])) {
+    const left = a.names.get(key);
+    const right = b.names.get(key);
+    if (left === right && left) into.names.set(key, left);
+    else if (left && right) into.names.set(key, either(left, right, yes, no));
+    else if (left) into.names.set(key, conditional(left, yes));
+    else if (right) into.names.set(key, conditional(right, no));
+  }
+  for (const id of new Set([...a.heap.keys(), ...b.heap.keys()])) {
+    const left = a.heap.get(id);
+    const right = b.heap.get(id);
+    const item = left && right ? (left === right ? left : eitherItem(left, right, yes, no)) : (left ?? right);
+    if (item) into.heap.set(id, item);
+  }
+}
+
+/** A name bound on one branch only: code that reads it relies on that branch. */
+const conditional = (value: Value, condition: Condition): Value => annotated(value, [condition]);
+
+function eitherItem(a: HeapItem, b: HeapItem, yes: Condition, no: Condition): HeapItem {
+  if (a.kind === 'list' && b.kind === 'list') {
+    // Appended on one branch: keep the longer list, whose extra items are there on that branch.
+    const [longer, shorter, when] = a.items.length >= b.items.length ? [a, b, yes] : [b, a, no];
+    const items = longer.items.map((item, i) => {
+      const other = shorter.items[i];
+      return other === undefined
+        ? annotated(item, [when])
+        : other === item
+          ? item
+          : longer === a
+            ? either(item, other, yes, no)
+            : either(other, item, yes, no);
+    });
+    return { ...longer, items, open: a.open || b.open };
+  }
+  if (a.kind === 'dict' && b.kind === 'dict')
+    return { ...a, entries: eitherMap(a.entries, b.entries, yes, no), open: a.open || b.open };
+  if (a.kind === 'object' && b.kind === 'object') {
+    return { ...a, attributes: eitherMap(a.attributes, b.attributes, yes, no), ready: a.ready || b.ready };
+  }
+  return a;
+}
+
+function eitherMap(
+  a: ReadonlyMap<string, Value>,
+  b: ReadonlyMap<string, Value>,
+  yes: Condition,
+  no: Condition,
+): ReadonlyMap<string, Value> {
+  const joined = new Map<string, Value>();
+  for (const key of new Set([...a.keys(), ...b.keys()])) {
+    const left = a.get(key);
+    const right = b.get(key);
+    if (left && right) joined.set(key, left === right ? left : either(left, right, yes, no));
+    else if (left ?? right) joined.set(key, (left ?? right) as Value);
+  }
+  return joined;
+}
+
+/** One of two values. Plain ones are widened to what they have in common; those that matter are kept apart. */
+export function either(a: Value, b: Value, yes: Condition, no: Condition): Value {
+  if (a === b) return a;
+  const same = common(a, b);
+  if (same) return same;
+  const options = [...optionsOf(a, yes), ...optionsOf(b, no)];
+  const unique: Option[] = [];
+  for (const option of options) if (!unique.some((u) => u.value === option.value)) unique.push(option);
+  unique.sort((x, y) => Number(matters(y.value)) - Number(matters(x.value)));
+  if (unique.length > MAX_OPTIONS) unique.length = MAX_OPTIONS;
+  return { kind: 'union', options: unique };
+}
+
+const optionsOf = (value: Value, condition: Condition): readonly Option[] =>
+  value.kind === 'union'
+    ? value.options.map((o) => ({ value: annotated(o.value, [condition]), when: [...o.when, condition] }))
+    : [{ value: annotated(value, [condition]), when: [condition] }];
+
+/** The replicas in a value exist only under these conditions. */
+function annotated(value: Value, conditions: readonly Condition[]): Value {
+  if (value.kind === 'tensor') {
+    if (!carriesReplica(value)) return value;
+    const texts = conditions.map(conditionText);
+    return mapReplicas(value, (r) => ({ ...r, when: [...r.when, ...texts.filter((t) => !r.when.includes(t))] }));
+  }
+  if (value.kind === 'tuple')
+    return tuple(
+      value.items.map((item) => annotated(item, conditions)),
+      value.open,
+    );
+  return value;
+}
+
+export const conditionText = (condition: Condition): string =>
+  condition.holds ? condition.text : /^not /.test(condition.text) ? condition.text.slice(4) : `not (${condition.text})`;
+
+const matters = (value: Value): boolean =>
+  value.kind === 'tensor'
+    ? carriesReplica(value)
+    : value.kind === 'tuple'
+      ? value.items.some(matters)
+      : value.kind === 'layer' || value.kind === 'function' || value.kind === 'ref' || value.kind === 'class';
+
+/** What two values have in common when nothing is lost by forgetting which it is; null when they must be kept apart. */
+function common(a: Value, b: Value): Value | null {
+  if (a.kind === 'tensor' && b.kind === 'tensor') {
+    if (a.id === b.id) return a;
+    return carriesReplica(a) || carriesReplica(b) ? null : eitherTensor(a, b);
+  }
+  if (a.kind === 'ref' && b.kind === 'ref') return a.id === b.id ? a : null;
+  if (a.kind === 'int' && b.kind === 'int') return equal(a.dim, b.dim) === true ? a : int(null);
+  if (a.kind === 'unknown' && b.kind === 'unknown') return a.id === b.id ? a : unknown('', a.foreign && b.foreign);
+  if (a.kind === 'string' && b.kind === 'string') return a.value === b.value ? a : { kind: 'string', value: null };
+  if (a.kind === 'bool' && b.kind === 'bool') return a.value === b.value ? a : TRUTH;
+  if (a.kind === 'number' && b.kind === 'number') return NUMBER;
+  if (a.kind === 'none' && b.kind === 'none') return a;
+  if (a.kind === 'name' && b.kind === 'name') return a.path === b.path ? a : null;
+  if (a.kind === 'class' && b.kind === 'class') return a.model === b.model ? a : null;
+  if (a.kind === 'tuple' && b.kind === 'tuple' && a.items.length === b.items.length) {
+    const items = a.items.map((item, i) => common(item, b.items[i] ?? item));
+    return items.every((item): item is Value => item !== null) ? tuple(items, a.open || b.open) : null;
+  }
+  return null;
+}
+
+function eitherTensor(a: Tensor, b: Tensor): Tensor {
+  const exact = a.shape.exact && b.shape.exact && a.shape.head.length === b.shape.head.length;
+  const shape: Shape = exact
+    ? mapAxes(a.shape, (axis, i) => {
+        const other = knownAxis(b.shape, i);
+        return equal(axis.dim, other?.dim ?? null) === true ? axis : { dim: null, replica: null };
+      })
+    : { exact: false, head: [], tail: [] };
+  const content =
+    a.content === b.content ? a.content : a.content === 'random' || b.content === 'random' ? 'random' : 'data';
+  const index = a.index.kind === b.index.kind ? a.index : { kind: 'unknown' as const };
+  return tensor(shape, { content, index });
+}
+
+const contradicts = (a: readonly Condition[], b: readonly Condition[]): boolean =>
+  a.some((x) => b.some((y) => x.key === y.key && x.holds !== y.holds));
+
+/** The options of a value that the conditions of the branch (and other choices) leave. */
+export function possible(value: Value, path: readonly Condition[]): readonly Option[] {
+  if (value.kind !== 'union') return [{ value, when: [] }];
+  const left = value.options.filter((o) => !contradicts(o.when, path));
+  return left.length > 0 ? left : value.options;
+}
+
+/** Applies a function to each choice of its arguments that is consistent, at most four, and joins the results. */
+export function lift(
+  values: readonly Value[],
+  path: readonly Condition[],
+  apply: (values: readonly Value[]) => Value,
+): Value {
+  if (!values.some((v) => v.kind === 'union')) return apply(values);
+  let choices: { values: Value[]; when: readonly Condition[] }[] = [{ values: [], when: [] }];
+  for (const value of values) {
+    choices = choices.flatMap((choice) =>
+      possible(value, [...path, ...choice.when]).map((o) => ({
+        values: [...choice.values, o.value],
+        when: [...choice.when, ...o.when],
+      })),
+    );
+    if (choices.length > MAX_OPTIONS) choices.length = MAX_OPTIONS;
+  }
+  const results = choices.map((choice) => ({ value: apply(choice.values), when: choice.when }));
+  const [first, ...rest] = results;
+  if (!first) return unknown();
+  if (rest.length === 0) return first.value;
+  if (rest.every((r) => r.value === first.value)) return first.value;
+  const plain = results.every((r) => !matters(r.value) && r.value.kind !== 'none');
+  if (plain) return rest.reduce<Value>((sum, r) => common(sum, r.value) ?? unknown(), first.value);
+  return {
+    kind: 'union',
+    options: results
+      .flatMap((r) =>
+        r.value.kind === 'union' ? r.value.options.map((o) => ({ value: o.value, when: [...r.when, ...o.when] })) : [r],
+      )
+      .slice(0, MAX_OPTIONS),
+  };
+}

@@ -1,0 +1,227 @@
+/** `x[...]`: tensors, shapes, lists, dicts. A gather by a many-to-one index is a replica; other tensor indices are not. */
+import { type Dim, constant, subtract, valueOf } from '../tensor/dim';
+import { UNKNOWN_SHAPE, dimAt, knownAxis, position, rankOf, tensor } from '../tensor/shape';
+import type { Place, Replica, Tensor } from '../tensor/value';
+import { applyView, narrow, select, unsqueeze } from '../tensor/views';
+import { asDim, asNumber, asString, asTensor, placeOf } from './access';
+import { gathered } from './operators';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import { type Node, childrenOf, textOf } from './syntax';
+import { type Value, int, tuple } from './value';
+
+export function subscript(base: Value, node: Node, frame: Frame, run: Run): Value {
+  const indices = childrenOf(node, 'subscript');
+  const [only] = indices;
+  switch (base.kind) {
+    case 'tuple':
+      return sequence(base.items, base.open, only, frame, run);
+    case 'ref': {
+      const item = frame.state.heap.get(base.id);
+      if (item?.kind === 'list') return sequence(item.items, item.open, only, frame, run);
+      if (item?.kind === 'dict' && only) {
+        const key = asString(run.evaluate(only, frame));
+        return (
+          (key !== null ? item.entries.get(key) : item.open ? undefined : merged([...item.entries.values()])) ??
+          unknown()
+        );
+      }
+      return unknown();
+    }
+    case 'shape':
+      return shapeItem(base.of, only, frame, run);
+    case 'tensor':
+      return tensorItem(base, indices, node, frame, run);
+    case 'unknown': {
+      if (base.foreign) return unknown('', true);
+      if (!only) return unknown();
+      return unknownItem(base, indices, node, frame, run);
+    }
+    default:
+      return unknown();
+  }
+}
+
+const merged = (values: readonly Value[]): Value | undefined => (values.length === 1 ? values[0] : undefined);
+
+/** A list of layers indexed by a loop variable: any of them, taken as the first. */
+function sequence(items: readonly Value[], open: boolean, index: Node | undefined, frame: Frame, run: Run): Value {
+  if (!index) return unknown();
+  if (index.kind === 'slice') {
+    const bounds = sliceBounds(index, frame, run);
+    const from = bounds.start === null ? 0 : valueOf(bounds.start);
+    const to = bounds.stop === null ? items.length : valueOf(bounds.stop);
+    if (from === null || to === null || bounds.step) return tuple(items, true);
+    return tuple(items.slice(from, to < 0 || !open ? to : undefined), open);
+  }
+  const value = run.evaluate(index, frame);
+  const at = asNumber(value);
+  if (at !== null) return (at < 0 && open ? undefined : items[at < 0 ? at + items.length : at]) ?? unknown();
+  return items[0] ?? unknown();
+}
+
+function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): Value {
+  if (!index) return unknown();
+  if (index.kind === 'slice') {
+    const { start, stop } = sliceBounds(index, frame, run);
+    const from = start === null ? 0 : valueOf(start);
+    const to = stop === null ? rankOf(t.shape) : valueOf(stop);
+    if (from === null || to === null) return unknown();
+    const rank = rankOf(t.shape);
+    if (rank === null && (from < 0 || to < 0)) return unknown();
+    const last = to < 0 ? (rank ?? 0) + to : to;
+    const first = from < 0 ? (rank ?? 0) + from : from;
+    return tuple(Array.from({ length: Math.max(0, last - first) }, (_, i) => int(dimAt(t, first + i))));
+  }
+  const at = asNumber(run.evaluate(index, frame));
+  return at === null ? int(null) : int(dimAt(t, at));
+}
+
+function sliceBounds(node: Node, frame: Frame, run: Run): { start: Dim; stop: Dim; step: boolean } {
+  const text = node.file.text.slice(node.start, node.end);
+  const colon = node.start + text.indexOf(':');
+  const parts = node.children.map((child) => ({ child, before: child.end <= colon }));
+  const start = parts.find((p) => p.before);
+  const after = parts.filter((p) => !p.before);
+  const second = text.indexOf(':', text.indexOf(':') + 1);
+  const stop = after.find((p) => second < 0 || p.child.end <= node.start + second);
+  return {
+    start: start ? asDim(run.evaluate(start.child, frame)) : null,
+    stop: stop ? asDim(run.evaluate(stop.child, frame)) : null,
+    step: second >= 0 && after.length > (stop ? 1 : 0),
+  };
+}
+
+function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Frame, run: Run): Value {
+  const place = placeOf(node);
+  const flat = indices.length === 1 && indices[0]?.kind === 'tuple' ? indices[0].children : indices;
+  const values = flat.map((index) => (index.kind === 'slice' ? null : run.evaluate(index, frame)));
+  const picks = values.filter(
+    (v) =>
+      v !== null &&
+      (v.kind === 'tensor' || v.kind === 'union' || (v.kind === 'unknown' && !isSize(v.label)) || v.kind === 'ref'),
+  ).length;
+  const dots = values.findIndex((v) => v?.kind === 'ellipsis');
+  const consumed = values.filter((v) => v?.kind !== 'none' && v?.kind !== 'ellipsis').length;
+  let value = t;
+  let at = 0;
+  let keptIndex = t.index;
+  for (const [i, v] of values.entries()) {
+    const index = flat[i];
+    if (!index) break;
+    if (v?.kind === 'ellipsis') {
+      const rank = rankOf(t.shape);
+      const left = values.slice(i + 1).filter((x) => x?.kind !== 'none').length;
+      at = rank === null ? -values.slice(i + 1).length : at + rank - consumed;
+      void left;
+      continue;
+    }
+    if (v?.kind === 'none') {
+      value = applyView(value, unsqueeze(at), place);
+      at++;
+      continue;
+    }
+    if (index.kind === 'slice') {
+      value = sliced(value, at, index, place, frame, run);
+      at++;
+      continue;
+    }
+    if (v?.kind === 'int' || (v?.kind === 'unknown' && isSize(v.label))) {
+      if (keptIndex.kind === 'edge-index' && i === 0) {
+        keptIndex = { kind: 'many-to-one', evidence: 'strong', map: 'indexed', edges: true };
+      }
+      value = picked(value, at, v.kind === 'int' && v.loop, place);
+      continue;
+    }
+    if (v?.kind === 'bool') return { ...tensor(UNKNOWN_SHAPE, { place }) };
+    if (v && picks === 1 && dots < 0) {
+      value = gathered(value, at, v, textOf(index), place, run);
+      at++;
+      continue;
+    }
+    return tensor(UNKNOWN_SHAPE, { place });
+  }
+  return { ...value, index: keptIndex, content: keptIndex.kind === 'many-to-one' ? 'index' : value.content, place };
+}
+
+/** Names that are plainly numbers. */
+const isSize = (label: string): boolean => /^(i|j|k|t|idx_?\d*|n|step|layer_?(idx|id|index)?|level|head)$/.test(label);
+
+function sliced(t: Tensor, at: number, index: Node, place: Place, frame: Frame, run: Run): Tensor {
+  if (index.children.length === 0) return t;
+  const { start, stop, step } = sliceBounds(index, frame, run);
+  const size = sliceSize(start, stop, step, knownAxis(t.shape, at)?.dim ?? null);
+  return applyView(t, narrow(at, size), place);
+}
+
+function sliceSize(start: Dim, stop: Dim, step: boolean, size: Dim): Dim {
+  if (step) return null;
+  const from = start ?? constant(0);
+  const negative = (d: Dim): boolean => (valueOf(d) ?? 0) < 0;
+  if (stop === null) return negative(from) ? subtract(constant(0), from) : subtract(size, from);
+  if (negative(stop)) return size && subtract(subtract(size, subtract(constant(0), stop)), from);
+  return negative(from) ? null : subtract(stop, from);
+}
+
+/** One position of an axis; of a replicated axis, whichever it is holds the same rows. */
+function picked(t: Tensor, at: number, loop: boolean, place: Place): Tensor {
+  const gone: Replica[] = [];
+  const axis = knownAxis(t.shape, at);
+  if (loop && axis?.replica) gone.push(axis.replica);
+  const value = applyView(t, select(at), place);
+  if (!loop) return value;
+  const form = value.form &&
+    t.form && {
+      ...value.form,
+      blocks: value.form.blocks.map((block, b) => ({
+        ...block,
+        terms: block.terms.map((term, k) => ({
+          ...term,
+          factors: term.factors.map((factor, f) => {
+            const before = t.form?.blocks[b]?.terms[k]?.factors[f];
+            const replica = before && knownAxis(before.shape, position(before.shape, at) ?? at)?.replica;
+            return replica ? { ...factor, picked: [...factor.picked, replica] } : factor;
+          }),
+        })),
+      })),
+    };
+  return { ...value, form, picked: [...value.picked, ...gone] };
+}
+
+/** An unknown thing: a tensor if it is indexed like one, else a container. */
+function unknownItem(
+  base: Value & { kind: 'unknown' },
+  indices: readonly Node[],
+  node: Node,
+  frame: Frame,
+  run: Run,
+): Value {
+  const flat = indices.length === 1 && indices[0]?.kind === 'tuple' ? indices[0].children : indices;
+  const t = asTensor(base, run);
+  const [only] = flat;
+  const like = (index: Node): boolean => index.kind === 'slice' || index.kind === 'none' || index.kind === 'ellipsis';
+  if (t && (flat.length > 1 || (only && like(only)))) return tensorItem(t, indices, node, frame, run);
+  if (!only || !t) return unknown();
+  const value = run.evaluate(only, frame);
+  if (value.kind === 'string') return keyed(base, value.value);
+  if (t.index.kind === 'edge-index' && value.kind === 'int') return tensorItem(t, indices, node, frame, run);
+  if (value.kind === 'tensor' || value.kind === 'unknown' || value.kind === 'union') {
+    const made = tensorItem(t, indices, node, frame, run);
+    if (made.kind === 'tensor' && made.shape !== UNKNOWN_SHAPE && hasReplica(made)) return made;
+  }
+  if (value.kind === 'int' && value.loop) return tensorItem(t, indices, node, frame, run);
+  return unknown(textOf(node).length < 40 ? textOf(node) : '');
+}
+
+const hasReplica = (t: Tensor): boolean => [...t.shape.head, ...t.shape.tail].some((axis) => axis.replica);
+
+/** The same key of the same unknown mapping is the same thing. */
+const keyedValues = new WeakMap<Value, Map<string, Value>>();
+function keyed(base: Value, key: string | null): Value {
+  if (key === null) return unknown();
+  const known = keyedValues.get(base) ?? new Map<string, Value>();
+  keyedValues.set(base, known);
+  const value = known.get(key) ?? unknown(key);
+  known.set(key, value);
+  return value;
+}

@@ -1,0 +1,128 @@
+/** Conditions that are decided by what is known: `x is None`, `x.dim() == 3`, `isinstance`, and/or/not of those. */
+import { equal, valueOf } from '../tensor/dim';
+import type { Frame, Run } from './run';
+import { possible } from './state';
+import { type Node, childOf, childrenOf, textOf } from './syntax';
+import type { Condition, Value } from './value';
+
+export function truthOf(node: Node, frame: Frame, run: Run): boolean | null {
+  switch (node.kind) {
+    case 'parenthesized_expression': {
+      const [inner] = node.children;
+      return inner ? truthOf(inner, frame, run) : null;
+    }
+    case 'not_operator': {
+      const argument = childOf(node, 'argument');
+      const truth = argument ? truthOf(argument, frame, run) : null;
+      return truth === null ? null : !truth;
+    }
+    case 'boolean_operator': {
+      const left = childOf(node, 'left');
+      const right = childOf(node, 'right');
+      if (!left || !right) return null;
+      const first = truthOf(left, frame, run);
+      const isAnd = textOf(childOf(node, 'operator') ?? node) === 'and';
+      if (first === !isAnd) return first;
+      const second = truthOf(right, frame, run);
+      if (second === !isAnd) return second;
+      return first === null || second === null ? null : second;
+    }
+    case 'comparison_operator':
+      return comparisonTruth(node, frame, run);
+    case 'true':
+      return true;
+    case 'false':
+      return false;
+    default:
+      return decided(run.evaluate(node, frame), frame, truthOfValue);
+  }
+}
+
+export function truthOfValue(value: Value): boolean | null {
+  switch (value.kind) {
+    case 'none':
+      return false;
+    case 'bool':
+      return value.value;
+    case 'int': {
+      const n = valueOf(value.dim);
+      return n === null ? null : n !== 0;
+    }
+    case 'string':
+      return value.value === null ? null : value.value.length > 0;
+    case 'layer':
+    case 'function':
+    case 'class':
+      return true;
+    case 'tuple':
+      return value.items.length > 0 ? true : value.open ? null : false;
+    default:
+      return null;
+  }
+}
+
+/** The answer if it is the same for all that the value may be here. */
+function decided(value: Value, frame: Frame, test: (value: Value) => boolean | null): boolean | null {
+  const answers = possible(value, frame.state.path).map((option) => test(option.value));
+  const [first] = answers;
+  return first !== undefined && answers.every((a) => a === first) ? first : null;
+}
+
+function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
+  const operands = node.children.filter((c) => c.field !== 'operators');
+  const operators = childrenOf(node, 'operators').map(textOf);
+  const [left, right] = operands;
+  const [operator] = operators;
+  if (!left || !right || operands.length !== 2 || operator === undefined) return null;
+  const a = run.evaluate(left, frame);
+  if (operator === 'is' || operator === 'is not') {
+    if (right.kind !== 'none') return null;
+    const isNone = decided(a, frame, noneness);
+    return isNone === null ? null : operator === 'is' ? isNone : !isNone;
+  }
+  const b = run.evaluate(right, frame);
+  if (a.kind === 'string' && b.kind === 'string' && a.value !== null && b.value !== null) {
+    if (operator === '==') return a.value === b.value;
+    if (operator === '!=') return a.value !== b.value;
+  }
+  if (a.kind !== 'int' || b.kind !== 'int') return null;
+  const same = equal(a.dim, b.dim);
+  const x = valueOf(a.dim);
+  const y = valueOf(b.dim);
+  if (operator === '==') return same;
+  if (operator === '!=') return same === null ? null : !same;
+  if (x === null || y === null) return null;
+  return operator === '<'
+    ? x < y
+    : operator === '>'
+      ? x > y
+      : operator === '<='
+        ? x <= y
+        : operator === '>='
+          ? x >= y
+          : null;
+}
+
+function noneness(value: Value): boolean | null {
+  switch (value.kind) {
+    case 'none':
+      return true;
+    case 'unknown':
+    case 'union':
+      return null;
+    default:
+      return false;
+  }
+}
+
+/** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
+export function conditionOf(node: Node, frame: Frame): Condition {
+  const text = textOf(node).replace(/\s+/g, ' ');
+  const names = text.match(/[A-Za-z_][\w.]*/g) ?? [];
+  const scope = frame.function?.node;
+  const body = scope ? scope.file.text.slice(scope.start, scope.end) : '';
+  const stable = names.every(
+    (name) => !new RegExp(`(^|[^\\w.])${name.replace(/\./g, '\\.')}\\s*(=[^=]|,[^=\\n]*=[^=]|[-+*/]=)`).test(body),
+  );
+  return { key: stable ? text : `${text}@${node.start}`, text, holds: true };
+}

@@ -1,0 +1,28 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb101: Rule = {
+  code: 'IKB101',
+  name: 'broadcast-concat-linear',
+  summary: 'A replicated block is concatenated to others in front of a linear layer',
+  level: 'warning',
+  docs: {
+    what: 'Finds a tensor that is copied along a row axis (`expand`, `repeat`, `repeat_interleave`, an index) and concatenated with other features, where the concatenation is then multiplied by a weight: `nn.Linear`, `F.linear`, a 1x1 convolution, a recurrent layer, or the input projection of an attention layer.',
+    why: '`cat` writes every copy to memory, and the product then spends the same operations on equal rows again and again. A linear layer over a concatenation is a sum of linear layers over its blocks, so the shared block can be multiplied once per source row.',
+    example:
+      'u = user.repeat_interleave(n, dim=0)           # [B, Du], n copies of each user\nx = torch.cat([u, cand], dim=-1)               # writes B*(Du + Dc)\ny = self.fc(x)',
+    useInstead:
+      'du = user.shape[-1]\ny = F.linear(user, self.fc.weight[:, :du]).repeat_interleave(n, dim=0) + F.linear(cand, self.fc.weight[:, du:], self.fc.bias)',
+    fixSafety:
+      'The result is the same up to the order of floating-point additions; parameters and `state_dict` stay as they are. It is not offered when a normalization runs over the concatenated axis, when the layer is not plainly an `nn.Linear`, when a name is rebound or a tensor is written between the copy and the layer. Below a ratio of about 3 the split does not pay by itself.',
+    references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
+  },
+  match: (match) => match.code === 'IKB101',
+  message(match) {
+    return `${sourceText(match)} is copied ${copies(match)} and concatenated in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
+  },
+  rewrites: [
+    { id: 'decompose', title: 'Split the Linear and multiply the shared part once' },
+    { id: 'ikbo', title: 'Use ikbo_lens.cat_linear with the map instead of the copy' },
+  ],
+};

@@ -1,0 +1,25 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb102: Rule = {
+  code: 'IKB102',
+  name: 'broadcast-linear',
+  summary: 'A replicated tensor alone is fed to a linear layer',
+  level: 'warning',
+  docs: {
+    what: 'Finds a tensor that is copied along a row axis and, through row-wise operators only, multiplied by a weight.',
+    why: 'Every copy gives the same result: the layer, and every row-wise operator around it, runs once per copy instead of once per source row. Class and query tokens that are joined to other rows are reported at information level: the copies are few.',
+    example: 'h = self.fc(user.repeat_interleave(n, dim=0))',
+    useInstead: 'h = self.fc(user).repeat_interleave(n, dim=0)',
+    fixSafety:
+      'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Not offered when dropout in training draws per row, when batch statistics are taken over the rows, or when the copies differ.',
+    references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
+  },
+  match: (match) => match.code === 'IKB102',
+  message(match) {
+    return match.minor
+      ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; the copied rows give equal results${costText(match)}`
+      : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, which then computes equal rows${costText(match)}`;
+  },
+  rewrites: [{ id: 'sink-broadcast', title: 'Multiply the small tensor and copy the result instead' }],
+};

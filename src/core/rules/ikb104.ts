@@ -1,0 +1,24 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb104: Rule = {
+  code: 'IKB104',
+  name: 'difference-product-linear',
+  summary: 'Blocks [q, k, q - k, q * k] with a replicated q in front of a linear layer',
+  level: 'warning',
+  docs: {
+    what: 'Finds the attention unit of DIN and its relatives: a query is expanded over a history and concatenated with the history, their difference and their product, in front of an MLP.',
+    why: 'Plain and difference blocks are linear in q, so their part of the first layer can be computed once per query: `(W1 + W3) q + (W2 - W3) k + W4 (q * k)`. Only the product needs one row per history item, and four blocks become two.',
+    example: 'q = q.unsqueeze(1).expand(-1, t, -1)\nx = torch.cat([q, k, q - k, q * k], dim=-1)\nh = self.mlp(x)',
+    useInstead:
+      'w1, w2, w3, w4 = self.mlp[0].weight.chunk(4, dim=1)\nh = F.linear(q, w1 + w3).unsqueeze(1) + F.linear(k, w2 - w3, self.mlp[0].bias) + F.linear(q.unsqueeze(1) * k, w4)\nh = self.mlp[1:](h)',
+    fixSafety:
+      'Exact algebra, but the sums of weights round differently from the sums of products: a suggestion, never applied by fix-all.',
+    references: ['https://arxiv.org/abs/1706.06978'],
+  },
+  match: (match) => match.code === 'IKB104',
+  message(match) {
+    return `${sourceText(match)} is copied ${copies(match)} and concatenated with its differences or products in front of ${sinkText(match)}${when(match)}; the plain and difference blocks need one row per source${costText(match)}`;
+  },
+  rewrites: [],
+};

@@ -1,0 +1,28 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb201: Rule = {
+  code: 'IKB201',
+  name: 'broadcast-kv-attention',
+  summary: 'Keys and values are replicated over the batch of an attention',
+  level: 'warning',
+  docs: {
+    what: 'Finds attention whose keys or values (or the memory that they are projected from) are copied per candidate, prompt, beam or frame.',
+    why: 'All copies hold the same rows. Queries of one group can attend to one K/V: fold the group into the query axis, or let the kernel look the source up by index. The copy costs memory and bandwidth that grow with the length of the sequence.',
+    example:
+      'k = k.repeat_interleave(n, dim=0)\nv = v.repeat_interleave(n, dim=0)\no = F.scaled_dot_product_attention(q, k, v)',
+    useInstead:
+      'b, h, s, d = q.shape\nq = q.view(-1, n, h, s, d).transpose(1, 2).reshape(-1, h, n * s, d)\no = F.scaled_dot_product_attention(q, k, v)    # then unfold',
+    fixSafety:
+      'Folding needs groups of equal size and no causal mask; a mask must be folded with the queries. Otherwise `ikbo_lens.attention` takes the index. Refused when a name is rebound between copy and attention.',
+    references: ['https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html'],
+  },
+  match: (match) => match.code === 'IKB201',
+  message(match) {
+    return `${sourceText(match)} is copied ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; all copies hold the same keys and values${costText(match)}`;
+  },
+  rewrites: [
+    { id: 'ikbo', title: 'Use ikbo_lens.attention with the map instead of the copies' },
+    { id: 'fold', title: 'Fold the queries that share keys into one longer query axis' },
+  ],
+};

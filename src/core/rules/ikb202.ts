@@ -1,0 +1,29 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb202: Rule = {
+  code: 'IKB202',
+  name: 'repeated-kv-heads',
+  summary: 'Key and value heads are repeated to match the query heads',
+  level: 'warning',
+  docs: {
+    what: 'Finds `repeat_kv` and its spellings (`repeat_interleave` over heads, `unsqueeze().expand().reshape()`, `einops.repeat`) in front of attention, also when attention is written out as two products.',
+    why: 'Grouped-query attention stores fewer K/V heads to read less memory. Repeating them writes it all back. Fused kernels read shared heads by themselves.',
+    example: 'k = repeat_kv(k, self.n_rep)\nv = repeat_kv(v, self.n_rep)\no = F.scaled_dot_product_attention(q, k, v)',
+    useInstead: 'o = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)',
+    fixSafety:
+      '`enable_gqa=True` is safe for half precision without a mask, head dimensions up to 256 and a head count that divides; in fp32 and with a mask on older versions it falls to a slow path, and then it is not offered.',
+    references: [
+      'https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html',
+      'https://arxiv.org/abs/2305.13245',
+    ],
+  },
+  match: (match) => match.code === 'IKB202',
+  message(match) {
+    return `the heads of ${sourceText(match)} are repeated ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; shared heads can be read without a copy${costText(match)}`;
+  },
+  rewrites: [
+    { id: 'enable-gqa', title: 'Pass the key and value heads as they are with enable_gqa=True' },
+    { id: 'fold-heads', title: 'Fold the query heads that share a key head into the query axis' },
+  ],
+};

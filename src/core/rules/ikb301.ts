@@ -1,0 +1,26 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb301: Rule = {
+  code: 'IKB301',
+  name: 'broadcast-batch-matmul',
+  summary: 'A replicated operand of a product that would broadcast by itself',
+  level: 'warning',
+  docs: {
+    what: 'Finds `matmul`, `bmm`, `einsum` or `@` with an operand that was copied along a batch axis (or gathered per row from a small table of matrices).',
+    why: 'The product broadcasts over batch axes by itself, or has a form that needs no copy: an einsum without the batch letter, a product folded into the output width, a grouped product per relation.',
+    example: 'w = self.bases.repeat(batch, 1, 1)\ny = torch.bmm(x, w)',
+    useInstead: 'y = torch.matmul(x, self.bases)',
+    fixSafety:
+      "Dropping the copy is safe where the product's own broadcasting reads the operand as a view. Where it would copy inside (see IKB302) an einsum is offered instead.",
+    references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
+  },
+  match: (match) => match.code === 'IKB301',
+  message(match) {
+    return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product can read one copy${costText(match)}`;
+  },
+  rewrites: [
+    { id: 'drop-expand', title: 'Drop the expand: the product broadcasts by itself' },
+    { id: 'drop-letter', title: 'Take the copied letter out of the equation' },
+  ],
+};

@@ -1,0 +1,23 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb303: Rule = {
+  code: 'IKB303',
+  name: 'copy-after-expand',
+  summary: 'A cast, normalization or activation on an expanded view',
+  level: 'warning',
+  docs: {
+    what: 'Finds an operator that runs element by element on an expanded view whose consumer would have read the view as it is.',
+    why: 'The operator writes every copy. In front of the expand it computes the same values once.',
+    example: 'k = k[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2).to(torch.bfloat16)',
+    useInstead: 'k = k.to(torch.bfloat16)[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2)',
+    fixSafety:
+      'Safe for inference. With gradients, the sum over the copies is then taken in the type after the cast: printed as a condition.',
+    references: ['https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html'],
+  },
+  match: (match) => match.code === 'IKB303',
+  message(match) {
+    return `${sourceText(match)} is expanded ${copies(match)} and then written by an element-wise operator before ${sinkText(match)}${when(match)}; that operator can run before the expand${costText(match)}`;
+  },
+  rewrites: [],
+};

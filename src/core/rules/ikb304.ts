@@ -1,0 +1,24 @@
+import type { Rule } from './rule';
+import { copies, costText, sinkText, sourceText, when } from './wording';
+
+export const ikb304: Rule = {
+  code: 'IKB304',
+  name: 'gather-then-project',
+  summary: 'Node features are gathered to edges and then projected',
+  level: 'information',
+  docs: {
+    what: 'Finds `lin(x[src])` and `lin(torch.cat([x[src], x[dst]], dim=-1))` on the edges of a graph.',
+    why: 'A graph has many more edges than nodes. Projecting the nodes first and gathering the results does the product once per node, and an edge then adds two rows.',
+    example: 'e = self.lin(torch.cat([x[src], x[dst]], dim=-1))',
+    useInstead:
+      'd = x.shape[-1]\na = F.linear(x, self.lin.weight[:, :d])\nb = F.linear(x, self.lin.weight[:, d:], self.lin.bias)\ne = a[src] + b[dst]',
+    fixSafety:
+      'Same result up to the order of additions. Pays when edges outnumber nodes by more than about 3; the number is not known to the analysis, so it is a suggestion.',
+    references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
+  },
+  match: (match) => match.code === 'IKB304',
+  message(match) {
+    return `${sourceText(match)} is gathered ${copies(match)} before ${sinkText(match)}${when(match)}; projecting nodes before gathering does the product once per node${costText(match)}`;
+  },
+  rewrites: [],
+};

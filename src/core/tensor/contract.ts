@@ -1,0 +1,63 @@
+/** What a contraction sees of its operand: every replica that it reads, and how it gets there. */
+import { isOne } from './dim';
+import { allAxes, knownAxis, position, rankOf } from './shape';
+import type { Replica, Tensor } from './value';
+
+export interface Hit {
+  readonly replica: Replica;
+  /** Axis of the operand, from the front if the rank is known. */
+  readonly axis: number;
+  /**
+   * `whole`: the operand itself is a replica; `block`: a block along the contracted axis, or a term of a sum, is;
+   * `rows`: some rows are (a token concatenated to others); `product`: an outer product of replicas is contracted;
+   * `picked`: one position of a replicated axis was picked.
+   */
+  readonly via: 'whole' | 'block' | 'rows' | 'product' | 'picked';
+  /** The tensor that carries the replica: the operand or an atom of its form. */
+  readonly carrier: Tensor;
+}
+
+/** Replicas of `t` along axes other than the contracted one. */
+export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
+  const at = position(t.shape, contracted) ?? contracted;
+  const hits: Hit[] = axesWithReplica(t)
+    .filter(({ axis }) => axis !== at)
+    .map(({ axis, replica }) => ({ replica, axis, via: 'whole', carrier: t }));
+  for (const replica of t.picked) hits.push({ replica, axis: 0, via: 'picked', carrier: t });
+  const { form } = t;
+  if (!form) return hits;
+  const along = form.axis === null || form.axis === at;
+  for (const block of form.blocks) {
+    for (const term of block.terms) {
+      const product = term.factors.length > 1;
+      for (const factor of term.factors) {
+        for (const { axis, replica } of axesWithReplica(factor)) {
+          if (axis === at) continue;
+          if (product && !term.factors.every((f) => knownAxis(f.shape, axis)?.replica)) continue;
+          hits.push({ replica, axis, via: along ? 'block' : 'rows', carrier: factor });
+        }
+        for (const replica of factor.picked) hits.push({ replica, axis: 0, via: 'picked', carrier: factor });
+      }
+      if (product) hits.push(...outerProduct(term.factors, at));
+    }
+  }
+  return hits;
+}
+
+/** Each factor is a replica along the contracted axis: an outer product made by copying, only to be summed. */
+function outerProduct(factors: readonly Tensor[], contracted: number): Hit[] {
+  const found = factors.flatMap((carrier) => {
+    const replica = knownAxis(carrier.shape, contracted)?.replica;
+    return replica ? [{ replica, axis: contracted, via: 'product' as const, carrier }] : [];
+  });
+  return found.length === factors.length ? found : [];
+}
+
+export function axesWithReplica(t: Tensor): readonly { axis: number; replica: Replica }[] {
+  const exact = rankOf(t.shape) !== null;
+  return allAxes(t.shape).flatMap((axis, i) => {
+    if (!axis.replica || isOne(axis.dim)) return [];
+    const at = exact || i < t.shape.head.length ? i : i - t.shape.head.length - t.shape.tail.length;
+    return [{ axis: at, replica: axis.replica }];
+  });
+}

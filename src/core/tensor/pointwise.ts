@@ -1,0 +1,282 @@
+/** Element-by-element operators: which maps survive, and the linear forms that sums and concatenations build. */
+import { type Dim, add, equal, isOne } from './dim';
+import {
+  UNKNOWN_SHAPE,
+  axisAt,
+  carriesReplica,
+  exactShape,
+  freeAxis,
+  knownAxis,
+  mapAxes,
+  minRank,
+  position,
+  rankOf,
+  replicasOf,
+  tensor,
+  withRank,
+} from './shape';
+import type { Axis, Block, Content, Form, Place, Replica, Shape, Tensor, Term, Trail } from './value';
+
+export const writtenAt =
+  (place: Place, what: string) =>
+  (replica: Replica): Replica =>
+    replica.written ? replica : { ...replica, written: place, trail: step(replica.trail, place, what) };
+
+export const step = (before: Trail | null, place: Place, what: string): Trail => ({ place, what, before });
+
+/** The same value with every replica of it, also those inside its form, changed. */
+export function mapReplicas(t: Tensor, change: (replica: Replica) => Replica | null): Tensor {
+  if (!carriesReplica(t)) return t;
+  const shape = mapAxes(t.shape, (axis) => (axis.replica ? { ...axis, replica: change(axis.replica) } : axis));
+  const form = t.form && {
+    ...t.form,
+    blocks: t.form.blocks.map((block) => ({
+      ...block,
+      terms: block.terms.map((term) => ({ ...term, factors: term.factors.map((f) => mapReplicas(f, change)) })),
+    })),
+  };
+  const picked = t.picked.flatMap((replica) => change(replica) ?? []);
+  return { ...t, shape, form, picked };
+}
+
+/** Is the value the same for all positions along an axis (counted from the back) of a result of that rank? */
+function constantAlong(t: Tensor, fromBack: number): boolean {
+  const rank = rankOf(t.shape);
+  if (rank !== null && rank < -fromBack) return true;
+  const axis = knownAxis(t.shape, fromBack);
+  return axis !== null && (isOne(axis.dim) || axis.replica?.map.kind === 'all');
+}
+
+const sameReplica = (a: Replica, b: Replica): boolean =>
+  a.origin.start === b.origin.start && a.origin.path === b.origin.path && a.map.kind === b.map.kind;
+
+const mergeContent = (values: readonly Tensor[]): Content => {
+  const has = (content: Content): boolean => values.some((v) => v.content === content);
+  if (has('random')) return 'random';
+  if (values.every((v) => v.content === values[0]?.content)) return values[0]?.content ?? 'data';
+  return values.every((v) => v.content === 'mask' || v.content === 'index' || v.content === 'constant')
+    ? 'index'
+    : 'data';
+};
+
+/** Result axes of broadcasting, aligned from the back. An axis stays a replica when no operand varies along it. */
+function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, fromBack: number) => Place | null): Shape {
+  const ranks = values.map((v) => rankOf(v.shape));
+  const known = ranks.every((r): r is number => r !== null);
+  const rank = known ? Math.max(0, ...(ranks as number[])) : Math.max(...values.map((v) => minRank(v.shape)));
+  const axisFromBack = (fromBack: number): Axis => {
+    const axes = values.map((v) => knownAxis(v.shape, fromBack));
+    const dims = axes.flatMap((axis) => (axis && axis.dim && !isOne(axis.dim) ? [axis.dim] : []));
+    const dim = dims[0] ?? (axes.some((axis) => axis === null) && !known ? null : (axes.find((a) => a)?.dim ?? null));
+    const carriers = axes.flatMap((axis, i) => (axis?.replica ? [{ replica: axis.replica, t: values[i] }] : []));
+    const [first] = carriers;
+    if (!first) return freeAxis(dim);
+    let scaled = first.replica.scaled;
+    for (const [i, v] of values.entries()) {
+      const axis = axes[i];
+      if (axis?.replica && sameReplica(axis.replica, first.replica)) continue;
+      if (constantAlong(v, fromBack)) continue;
+      const by = scalingOnly(v, fromBack);
+      if (!by) return freeAxis(dim);
+      scaled ??= by;
+    }
+    return { dim, replica: { ...first.replica, scaled } };
+  };
+  const tail = Array.from({ length: rank }, (_, i) => axisFromBack(i - rank));
+  if (known) return exactShape(tail);
+  // With an unknown rank, axes recorded from the front hold only if the others surely do not vary along them.
+  const widest = values.find((v) => v.shape.head.length > 0 && !v.shape.exact);
+  const others = values.filter((v) => v !== widest);
+  if (!widest)
+    return { exact: false, head: [], tail: tail.slice(-Math.max(...values.map((v) => v.shape.tail.length), 0)) };
+  const harmless = others.every((v) => {
+    const r = rankOf(v.shape);
+    return r !== null && (r === 0 || (r === 1 && minRank(widest.shape) >= 1));
+  });
+  const tailLength = widest.shape.tail.length;
+  const head = widest.shape.head.map((axis, i): Axis => {
+    if (!axis.replica) return axis;
+    if (harmless) return axis;
+    const same = others.every((v) => {
+      const other = v.shape.head[i];
+      if (rankOf(v.shape) !== null && !other) return false;
+      return (
+        other !== undefined &&
+        (isOne(other.dim) ||
+          (other.replica !== null && axis.replica !== null && sameReplica(other.replica, axis.replica)))
+      );
+    });
+    return same ? axis : freeAxis(axis.dim);
+  });
+  return { exact: false, head, tail: tailLength > 0 ? tail.slice(-tailLength) : [] };
+}
+
+const never = (): null => null;
+
+/** A pointwise operator that is not linear. A new value is written; maps survive where nothing varies along the axis. */
+export function pointwise(values: readonly Tensor[], place: Place, what: string): Tensor {
+  const [first] = values;
+  if (!first) return tensor(UNKNOWN_SHAPE, { place });
+  const mark = writtenAt(place, `${what} writes the copy`);
+  const shape = broadcastShape(values, never);
+  const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
+  const content = mergeContent(values);
+  const form = content === 'random' ? null : pointwiseForm(values, place, what);
+  const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form });
+  return values.length === 1 ? { ...result, index: first.index } : result;
+}
+
+const withoutMaps = (shape: Shape): Shape => mapAxes(shape, (axis) => freeAxis(axis.dim));
+
+/** Block by block: each block becomes one atom. Only the one operand with a form may vary along the form's axis. */
+function pointwiseForm(values: readonly Tensor[], place: Place, what: string): Form | null {
+  const [holder, second] = values.filter((v) => v.form && v.form.axis !== null && carriesReplica(v));
+  const form = holder?.form;
+  if (!holder || !form || form.axis === null || second) return null;
+  const others = values.filter((v) => v !== holder);
+  const blocks: Block[] = form.blocks.map((block) => {
+    const atom = atomOf(block, holder);
+    // Another operand is cut like the concatenation: whether it varies along other axes is what counts.
+    const value = pointwise([{ ...atom, form: null }, ...others], place, what);
+    return { ...block, terms: [{ coefficient: 1, factors: [{ ...value, place: atom.place }] }] };
+  });
+  return { ...form, blocks };
+}
+
+/** A block as one value: its single factor, or a value that is a replica where all of its terms are. */
+export function atomOf(block: Block, whole: Tensor): Tensor {
+  const factors = block.terms.flatMap((term) => term.factors);
+  const [only] = factors;
+  if (only && factors.length === 1) return only;
+  if (!only) return tensor(whole.shape, { place: block.place });
+  return { ...tensor(broadcastShape(factors, never), { place: block.place }), form: null };
+}
+
+/** a + b, a - b, or a scalar multiple. Builds a form when some operand is a replica that the result is not. */
+export function linear(values: readonly Tensor[], signs: readonly number[], place: Place, what: string): Tensor {
+  const plain = pointwise(values, place, what);
+  if (plain.content === 'random' || plain.content === 'mask' || plain.content === 'index') return plain;
+  if (plain.form || !values.some(carriesReplica)) return plain;
+  const terms: Term[] = [];
+  for (const [i, value] of values.entries()) {
+    const sign = signs[i] ?? 1;
+    if (value.form && value.form.axis === null && value.form.blocks.length === 1) {
+      terms.push(...(value.form.blocks[0]?.terms ?? []).map((t) => ({ ...t, coefficient: t.coefficient * sign })));
+    } else terms.push({ coefficient: sign, factors: [value] });
+  }
+  const covered = (r: Replica): boolean => replicasOf(plain.shape).some((kept) => sameReplica(kept, r));
+  const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some((r) => !covered(r))));
+  if (!lostOne) return plain;
+  const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
+  const blocks: Block[] = [{ width: null, terms: aligned, place }];
+  return { ...plain, form: { axis: null, blocks, place } };
+}
+
+/** An operand with its axes counted as the result's are. */
+function alignTo(t: Tensor, result: Tensor): Tensor {
+  const rank = rankOf(result.shape);
+  const own = rankOf(t.shape);
+  if (rank === null || own === null) return t;
+  if (own > rank) return t;
+  const missing = result.shape.head.slice(0, rank - own).map((axis) => freeAxis(axis.dim));
+  return { ...t, shape: exactShape([...missing, ...t.shape.head]) };
+}
+
+/** a * b: a scalar factor keeps a form, a factor per row scales it, a full factor makes a product. */
+export function multiply(values: readonly Tensor[], place: Place): Tensor {
+  const scalar = values.filter((v) => rankOf(v.shape) === 0);
+  const full = values.filter((v) => rankOf(v.shape) !== 0);
+  const [first, second] = full;
+  if (first && !second && scalar.length > 0) return scaledForm(first, place);
+  if (!first || !second || full.length > 2) return pointwise(values, place, 'multiplication');
+  const plain = pointwise(values, place, 'multiplication');
+  if (plain.content === 'random' || plain.content === 'mask') return plain;
+  for (const [value, by] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    if (carriesReplica(value) && scalesRows(by) && !carriesReplica(by)) return scaleRows(value, by, place);
+  }
+  if (!carriesReplica(first) && !carriesReplica(second)) return plain;
+  if (first.form || second.form) return plain;
+  const lost = [first, second].some((v) => replicasOf(v.shape).length > replicasOf(plain.shape).length);
+  if (!lost) return plain;
+  const factors = [alignTo(first, plain), alignTo(second, plain)];
+  const blocks: Block[] = [{ width: null, terms: [{ coefficient: 1, factors }], place }];
+  return { ...plain, form: { axis: null, blocks, place } };
+}
+
+/** One number per row: the last axis has size 1 (the contracted one, for whatever follows). */
+const scalesRows = (t: Tensor): boolean => isOne(knownAxis(t.shape, -1)?.dim ?? null);
+
+function scaleRows(t: Tensor, by: Tensor, place: Place): Tensor {
+  const mark = writtenAt(place, 'multiplication writes the copy');
+  const value = mapReplicas(t, (replica) => ({ ...mark(replica), scaled: replica.scaled ?? by.place ?? place }));
+  const fresh = tensor(value.shape, { place });
+  return { ...value, id: fresh.id, storage: fresh.id, place, label: '' };
+}
+
+function scaledForm(t: Tensor, place: Place): Tensor {
+  const mark = writtenAt(place, 'multiplication writes the copy');
+  // A form's plain blocks are written already or will be by the sum itself: only whole replicas are copied here.
+  const shape = mapAxes(t.shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
+  const fresh = tensor(shape);
+  return { ...t, id: fresh.id, storage: fresh.id, shape, place, label: '' };
+}
+
+/** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
+export function concatenate(values: readonly Tensor[], dim: number, place: Place): Tensor {
+  const ranks = values.flatMap((v) => rankOf(v.shape) ?? []);
+  const rank = ranks[0] ?? null;
+  const ranked = rank === null ? values : values.map((v) => ({ ...v, shape: withRank(v, rank) ?? v.shape }));
+  const axis = rank !== null && dim < 0 ? dim + rank : dim;
+  const mark = writtenAt(place, 'cat writes the copy');
+  const blocks: Block[] = [];
+  for (const value of ranked) {
+    const at = position(value.shape, axis) ?? axis;
+    const width = axisAt(value, at).dim;
+    const inner = value.form;
+    if (inner && inner.axis === at) blocks.push(...inner.blocks);
+    else if (inner && inner.axis === null && inner.blocks.length === 1) {
+      blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
+    } else {
+      const atom = { ...mapReplicas(value, mark), form: null };
+      blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
+    }
+  }
+  const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
+  const content = mergeContent(values);
+  const shape = concatShape(ranked, axis, total, mark);
+  const form: Form = { axis, blocks, place };
+  return tensor(shape, {
+    place,
+    content,
+    form: blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
+  });
+}
+
+function concatShape(values: readonly Tensor[], axis: number, total: Dim, mark: (r: Replica) => Replica): Shape {
+  const [first, ...rest] = values;
+  if (!first) return UNKNOWN_SHAPE;
+  const combine = (at: number, old: Axis): Axis => {
+    if (at === axis) return freeAxis(total);
+    const dims = values.map((v) => knownAxis(v.shape, at)?.dim ?? null);
+    const dim = old.dim ?? dims.find((d) => d !== null) ?? null;
+    const { replica } = old;
+    const all =
+      replica &&
+      rest.every((v) => {
+        const other = knownAxis(v.shape, at)?.replica;
+        return (
+          other &&
+          (sameReplica(other, replica) ||
+            (other.map.kind === 'all' && replica.map.kind === 'all' && equal(other.extent, replica.extent) === true))
+        );
+      });
+    return { dim, replica: all ? mark(replica) : null };
+  };
+  const base = first.shape.exact ? first : (values.find((v) => v.shape.exact) ?? first);
+  const shape = mapAxes(base.shape, (old, at) => combine(at, knownAxis(first.shape, at) ?? old));
+  if (shape.exact || knownAxis(shape, axis)) return shape;
+  return axis === -1 ? { ...shape, tail: [freeAxis(total)] } : shape;
+}

@@ -1,0 +1,171 @@
+/** The operators that make replicas. */
+import { ALL, type AxisMap, OTHER } from './axis-map';
+import { type Dim, ONE, equal, isOne, multiply } from './dim';
+import { axisAt, exactShape, freeAxis, mapAxes, position, rankOf, reaching, tensor, withRank } from './shape';
+import type { Axis, Place, Replica, Shape, Tensor } from './value';
+
+interface Making {
+  readonly map: AxisMap;
+  readonly source: Dim;
+  readonly extent: Dim;
+  readonly origin: Place;
+  readonly written: boolean;
+  readonly evidence?: 'strong' | 'named';
+  readonly edges?: boolean;
+}
+
+export function replica(of: Tensor, making: Making): Replica {
+  return {
+    map: making.map,
+    source: making.source,
+    extent: making.extent,
+    origin: making.origin,
+    written: making.written ? making.origin : null,
+    of,
+    when: [],
+    trail: null,
+    scaled: null,
+    evidence: making.evidence ?? 'strong',
+    edges: making.edges ?? false,
+  };
+}
+
+/** A size as given to expand or repeat; `keep` stands for -1, or for a repeat of 1. */
+export type Size = Dim | 'keep';
+
+const all = (of: Tensor, extent: Dim, origin: Place, written: boolean): Axis => ({
+  dim: extent,
+  replica: replica(of, { map: ALL, source: ONE, extent, origin, written }),
+});
+
+/**
+ * expand: stride-0 axes. An axis of size 1, or one that the tensor lacks, becomes a replica; one that is already of the
+ * size stays. With several sizes that cannot be compared, which axis is expanded is not known, and none is said to be.
+ */
+export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor {
+  const rank = rankOf(t.shape);
+  const missing = rank === null ? 0 : Math.max(0, sizes.length - rank);
+  const shape = rank === null ? withRank(t, sizes.length) : t.shape;
+  if (!shape) return tensor(exactShape(sizes.map((s) => freeAxis(s === 'keep' ? null : s))), { place });
+  const open: number[] = [];
+  let sure = false;
+  const axes = sizes.map((size, i): Axis => {
+    const axis = shape.head[i - missing];
+    if (!axis || i < missing) {
+      sure = true;
+      return size === 'keep' ? freeAxis(null) : all(t, size, place, false);
+    }
+    if (size === 'keep' || isOne(size)) return axis;
+    if (isOne(axis.dim)) {
+      sure = true;
+      return all(t, size, place, false);
+    }
+    if (equal(axis.dim, size) === true) return axis;
+    if (axis.replica) return axis;
+    open.push(i);
+    return { dim: axis.dim ?? size, replica: null };
+  });
+  const [only] = open;
+  if (!sure && only !== undefined && open.length === 1) {
+    const size = sizes[only];
+    if (size !== undefined && size !== 'keep') axes[only] = all(t, size, place, false);
+  }
+  return view(t, exactShape(axes), place);
+}
+
+/** expand_as or expand to a shape that is not known axis by axis: the axes of size 1 are the ones that grow. */
+export function expandLike(t: Tensor, like: Tensor, place: Place): Tensor {
+  if (like.shape.exact)
+    return expand(
+      t,
+      like.shape.head.map((_, i) => axisAt(like, i).dim),
+      place,
+    );
+  const grow = (axis: Axis, at: number): Axis => (isOne(axis.dim) ? all(t, axisAt(like, at).dim, place, false) : axis);
+  return view(t, mapAxes(t.shape, grow), place);
+}
+
+/** repeat, tile: always written. `i mod size`, or one row for all where the axis had size 1 or did not exist. */
+export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tensor {
+  const rank = rankOf(t.shape);
+  const missing = rank === null ? 0 : Math.max(0, repeats.length - rank);
+  const shape = rank === null ? withRank(t, repeats.length) : t.shape;
+  if (!shape) return tensor(exactShape(repeats.map(() => freeAxis(null))), { place });
+  const padded = [...repeats];
+  while (padded.length < shape.head.length) padded.unshift('keep');
+  const axes = padded.map((times, i): Axis => {
+    const axis = shape.head[i - missing];
+    if (!axis || i < missing) return times === 'keep' ? freeAxis(ONE) : all(t, times, place, true);
+    if (times === 'keep') return axis;
+    if (isOne(axis.dim)) return all(t, times, place, true);
+    const extent = multiply(times, axis.dim);
+    // Of unknown rank, a leading count may as well make a new axis.
+    const map: AxisMap = axis.replica || (rank === null && i === 0) ? OTHER : { kind: 'cycle', source: axis.dim };
+    return { dim: extent, replica: replica(t, { map, source: axis.dim, extent, origin: place, written: true }) };
+  });
+  return fresh(t, exactShape(axes), place);
+}
+
+/** repeat_interleave with an int (`i // r`) or a tensor of counts (`null`: blocks of different sizes). */
+export function repeatInterleave(
+  t: Tensor,
+  repeats: Dim | 'counts',
+  axis: number,
+  countsText: string,
+  place: Place,
+): Tensor {
+  const shape = reaching(t, axis);
+  const at = position(shape, axis);
+  if (at === null) return tensor(shape, { place });
+  const change = (old: Axis, i: number): Axis => {
+    if (i !== at) return old;
+    const source = axisAt(t, axis).dim;
+    if (repeats !== 'counts' && isOne(source)) return all(t, repeats, place, true);
+    const extent = repeats === 'counts' ? null : multiply(repeats, source);
+    const map: AxisMap =
+      repeats === 'counts'
+        ? { kind: 'indexed', index: `arange(${axisAt(t, axis).dim ? '' : '?'}).repeat_interleave(${countsText})` }
+        : old.replica
+          ? OTHER
+          : { kind: 'blocks', ratio: repeats };
+    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true }) };
+  };
+  return fresh(t, mapAxes(shape, change), place);
+}
+
+/** Rows picked by an index tensor that is known to be many-to-one. */
+export function gatherRows(
+  t: Tensor,
+  axis: number,
+  index: Tensor,
+  indexText: string,
+  evidence: 'strong' | 'named',
+  edges: boolean,
+  place: Place,
+): Tensor {
+  const shape = reaching(t, axis);
+  const at = position(shape, axis);
+  if (at === null) return tensor(shape, { place });
+  const extent = axisAt(index, 0).dim;
+  const change = (old: Axis, i: number): Axis => {
+    if (i !== at) return old;
+    const map: AxisMap = { kind: 'indexed', index: indexText };
+    const source = axisAt(t, axis).dim;
+    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, evidence, edges }) };
+  };
+  return fresh(t, mapAxes(shape, change), place);
+}
+
+const view = (t: Tensor, shape: Shape, place: Place): Tensor => ({
+  ...t,
+  id: tensor(shape).id,
+  shape,
+  form: null,
+  place,
+  label: '',
+});
+
+function fresh(t: Tensor, shape: Shape, place: Place): Tensor {
+  const made = tensor(shape);
+  return { ...t, id: made.id, storage: made.id, shape, form: null, place, label: '' };
+}

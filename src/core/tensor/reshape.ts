@@ -1,0 +1,258 @@
+/** Reshape: which axes stay, which merge and split, and what that does to their maps. */
+import { type MappedAxis, merge, split } from './axis-map';
+import { type Dim, divide, equal, product } from './dim';
+import { ONE_AXIS, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
+import type { Axis, Form, Place, Replica, Shape, Tensor } from './value';
+
+export function mergeAxes(axes: readonly Axis[]): Axis {
+  const [first, ...rest] = axes;
+  if (!first) return ONE_AXIS;
+  return rest.reduce((before, after) => {
+    const dim = product([before.dim, after.dim]);
+    const mapped = merge(asMerge(before), asMerge(after));
+    const replica = before.replica ?? after.replica;
+    return { dim, replica: mapped && replica ? remapped(replica, mapped) : null };
+  }, first);
+}
+
+const asMerge = (axis: Axis): { extent: Dim; mapped: MappedAxis | null } => ({
+  extent: axis.dim,
+  mapped: axis.replica,
+});
+
+/** Axes merged in an unknown order: still many-to-one if one of them was. */
+export function lost(axes: readonly Axis[]): Axis {
+  const replica = axes.find((axis) => axis.replica)?.replica ?? null;
+  return { dim: null, replica: replica && { ...replica, map: { kind: 'other' }, source: null, extent: null } };
+}
+
+/** What a reshape does to groups of axes: `from` old ones become `to` new ones. */
+interface Group {
+  readonly from: readonly Axis[];
+  readonly to: readonly Dim[];
+}
+
+export interface Reshaped {
+  readonly shape: Shape;
+  /** Old position of each new axis that is an old one as a whole; null for merged and split ones. */
+  readonly origin: readonly (number | null)[];
+  /** Things that were assumed rather than proved. */
+  readonly assumptions: readonly string[];
+  /** True when a replicated axis was merged or split with others: a view of an expanded axis cannot do that. */
+  readonly crosses: boolean;
+}
+
+/** `sizes` with null for -1 (at most one) is resolved as far as possible. */
+export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
+  const axes = t.shape.exact ? t.shape.head : null;
+  if (!axes) return reshapeUnknown(t, sizes);
+  const total = product(axes.map((axis) => axis.dim));
+  const others = product(sizes.filter((s): s is Dim => s !== 'rest'));
+  const rest = divide(total, others);
+  const to: Dim[] = sizes.map((s) => (s === 'rest' ? rest : s));
+  const assumptions: string[] = [];
+  let front = 0;
+  while (front < axes.length && front < to.length && equal(axes[front]?.dim ?? null, to[front] ?? null) === true)
+    front++;
+  let back = 0;
+  const fits = (i: number): boolean => {
+    const old = axes[axes.length - 1 - i];
+    const size = to[to.length - 1 - i];
+    return old !== undefined && size !== undefined && equal(old.dim, size) === true;
+  };
+  const room = (): boolean => front + back < axes.length && front + back < to.length;
+  while (room() && fits(back)) back++;
+  let from = axes.slice(front, axes.length - back);
+  let into = to.slice(front, to.length - back);
+  // view(-1, K) and view(B, -1): K that cannot be compared is taken to be the last axis, B the first.
+  if (into.length === 2 && from.length > 2 && sizes[front] === 'rest' && back === 0) {
+    const last = from[from.length - 1];
+    if (last && equal(last.dim, into[1] ?? null) !== false) {
+      assumptions.push('the view keeps the last axis');
+      back++;
+      from = from.slice(0, -1);
+      into = into.slice(0, -1);
+    }
+  } else if (into.length === 2 && from.length > 2 && sizes[front + 1] === 'rest') {
+    const first = from[0];
+    if (first && equal(first.dim, into[0] ?? null) !== false) {
+      front++;
+      from = from.slice(1);
+      into = into.slice(1);
+    }
+  } else if (into.length === from.length && from.length > 0) {
+    // Same number of axes, sizes that cannot be compared: the view most likely renames them.
+    const pairs = from.every((axis, i) => equal(axis.dim, into[i] ?? null) !== false);
+    if (pairs) {
+      if (from.some((axis) => axis.replica)) assumptions.push('the view keeps the order of the axes');
+      front += from.length;
+      from = [];
+      into = [];
+    }
+  }
+  const groups = grouped(from, into);
+  const middle: Axis[] = [];
+  const origin: (number | null)[] = [];
+  let crosses = false;
+  let at = front;
+  for (const group of groups) {
+    const made = regroup(group);
+    if (group.from.some((axis) => axis.replica) && !(group.from.length === 1 && group.to.length === 1)) crosses = true;
+    middle.push(...made);
+    origin.push(...(group.from.length === 1 && group.to.length === 1 ? [at] : group.to.map(() => null)));
+    at += group.from.length;
+  }
+  const keep = (axis: Axis, size: Dim): Axis => ({ ...axis, dim: axis.dim ?? size });
+  const head = [
+    ...axes.slice(0, front).map((axis, i) => keep(axis, to[i] ?? null)),
+    ...middle,
+    ...axes.slice(axes.length - back).map((axis, i) => keep(axis, to[to.length - back + i] ?? null)),
+  ];
+  return {
+    shape: exactShape(back === 0 ? [...head.slice(0, front), ...middle] : head),
+    origin: [...range(0, front), ...origin, ...range(axes.length - back, axes.length)],
+    assumptions,
+    crosses,
+  };
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+/** Cuts into the smallest groups whose products agree. */
+function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {
+  const groups: Group[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < from.length || j < to.length) {
+    let a = i + 1;
+    let b = j + 1;
+    while (a <= from.length && b <= to.length) {
+      const left = product(from.slice(i, a).map((axis) => axis.dim));
+      const right = product(to.slice(j, b));
+      if (equal(left, right) === true) break;
+      if (left && right && divide(right, left)) a++;
+      else if (left && right && divide(left, right)) b++;
+      else {
+        a = from.length + 1;
+      }
+    }
+    if (a > from.length || b > to.length) {
+      groups.push({ from: from.slice(i), to: to.slice(j) });
+      break;
+    }
+    groups.push({ from: from.slice(i, a), to: to.slice(j, b) });
+    i = a;
+    j = b;
+  }
+  return groups;
+}
+
+function regroup({ from, to }: Group): readonly Axis[] {
+  const [only] = from;
+  const [size] = to;
+  if (from.length === 0) return to.map((dim) => freeAxis(dim));
+  if (to.length === 1 && only && size !== undefined) {
+    const merged = mergeAxes(from);
+    return [{ ...merged, dim: merged.dim ?? size }];
+  }
+  if (from.length === 1 && only) return splitAxis(only, to);
+  // Several into several, unaligned. Merge, then split: right whenever the products are known.
+  return splitAxis(mergeAxes(from), to);
+}
+
+export function splitAxis(axis: Axis, to: readonly Dim[]): readonly Axis[] {
+  const { replica } = axis;
+  if (!replica) return to.map((dim) => freeAxis(dim));
+  const out: Axis[] = [];
+  let rest: Replica | null = replica;
+  for (let i = 0; i < to.length - 1; i++) {
+    const before = to[i] ?? null;
+    const after = product(to.slice(i + 1));
+    const parts: { before: MappedAxis | null; after: MappedAxis | null } = rest
+      ? split(rest, before, after)
+      : { before: null, after: null };
+    out.push({ dim: before, replica: parts.before && remapped(replica, parts.before) });
+    rest = parts.after && remapped(replica, parts.after);
+  }
+  const last = to[to.length - 1] ?? null;
+  out.push({ dim: last, replica: rest && { ...rest, extent: last } });
+  return out;
+}
+
+function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
+  const { head, tail } = t.shape;
+  const axes: Axis[] = sizes.map((size) => freeAxis(size === 'rest' ? null : size));
+  const origin: (number | null)[] = axes.map(() => null);
+  // The first and last axes stay where the sizes say so.
+  let front = 0;
+  while (
+    front < axes.length &&
+    front < head.length &&
+    equal(head[front]?.dim ?? null, axes[front]?.dim ?? null) === true
+  ) {
+    axes[front] = head[front] ?? ONE_AXIS;
+    origin[front] = front;
+    front++;
+  }
+  let back = 0;
+  while (back < axes.length - front && back < tail.length) {
+    const at = axes.length - 1 - back;
+    const old = tail[tail.length - 1 - back];
+    if (!old || equal(old.dim, axes[at]?.dim ?? null) !== true) break;
+    axes[at] = old;
+    origin[at] = -1 - back;
+    back++;
+  }
+  const left = [...head.slice(front), ...tail.slice(0, tail.length - back)];
+  const assumptions: string[] = [];
+  if (back === 0 && axes.length - front === 2 && sizes[front] === 'rest') {
+    assumptions.push('the view keeps the last axis');
+    const last = tail[tail.length - 1];
+    axes[axes.length - 1] = last ?? axes[axes.length - 1] ?? ONE_AXIS;
+    origin[axes.length - 1] = -1;
+    axes[front] = lost(left.filter((axis) => axis !== last));
+  } else if (axes.length - front - back === 1) axes[front] = lost(left);
+  return { shape: exactShape(axes), origin, assumptions, crosses: left.some((axis) => axis.replica !== null) };
+}
+
+/**
+ * A value after a reshape, its form reshaped with it: the atoms of a concatenation keep their own widths. `written`
+ * marks what a reshape across an expanded axis copies.
+ */
+export function applyReshape(
+  t: Tensor,
+  sizes: readonly (Dim | 'rest')[],
+  place: Place | null,
+  written: (replica: Replica) => Replica,
+): { readonly value: Tensor; readonly assumptions: readonly string[] } {
+  const { shape, origin, assumptions, crosses } = reshape(t, sizes);
+  const marked = crosses
+    ? mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && written(axis.replica) }))
+    : shape;
+  const form = t.form && reshapeForm(t.form, sizes, origin, written);
+  const id = tensor(shape).id;
+  return { value: { ...t, id, storage: crosses ? id : t.storage, shape: marked, form, place, label: '' }, assumptions };
+}
+
+function reshapeForm(
+  form: Form,
+  sizes: readonly (Dim | 'rest')[],
+  origin: readonly (number | null)[],
+  written: (replica: Replica) => Replica,
+): Form | null {
+  const { axis } = form;
+  const to = axis === null ? null : origin.indexOf(axis);
+  if (to !== null && to < 0) return null;
+  const blocks = form.blocks.map((block) => ({
+    ...block,
+    terms: block.terms.map((term) => ({
+      ...term,
+      factors: term.factors.map((factor) => {
+        const own = axis === null ? null : (knownAxis(factor.shape, axis)?.dim ?? null);
+        const atomSizes = sizes.map((size, i) => (i === to ? own : size));
+        return applyReshape(factor, atomSizes, factor.place, written).value;
+      }),
+    })),
+  }));
+  return { ...form, axis: to, blocks };
+}

@@ -1,0 +1,219 @@
+/**
+ * Shape operators that copy nothing: where each axis goes. A view is applied to a value and, axis by axis in the same
+ * way, to the atoms of its form, so that a concatenation can be reshaped and still be known block by block.
+ */
+import { type Dim, ONE, equal } from './dim';
+import { lost, mergeAxes } from './reshape';
+import {
+  ONE_AXIS,
+  UNKNOWN_SHAPE,
+  exactShape,
+  freeAxis,
+  knownAxis,
+  mapAxes,
+  position,
+  rankOf,
+  reaching,
+  tensor,
+  withRank,
+} from './shape';
+import type { Axis, Block, Form, Place, Shape, Tensor } from './value';
+
+/** A view: the new shape of a tensor, and where the form's axis went (null: it is not one axis any more). */
+export interface View {
+  readonly shape: (t: Tensor) => Shape | null;
+  readonly axis: (at: number, t: Tensor) => number | null;
+}
+
+/** The value seen through a view: same storage, maps and form carried along. */
+export function applyView(t: Tensor, view: View, place: Place | null): Tensor {
+  const shape = view.shape(t) ?? UNKNOWN_SHAPE;
+  const form = t.form && viewForm(t, t.form, view);
+  return { ...t, id: tensor(shape).id, shape, form, place, label: '', index: t.index };
+}
+
+function viewForm(t: Tensor, form: Form, view: View): Form | null {
+  const axis = form.axis === null ? null : view.axis(form.axis, t);
+  if (form.axis !== null && axis === null) return null;
+  const blocks: Block[] = [];
+  for (const block of form.blocks) {
+    const terms = block.terms.map((term) => ({
+      ...term,
+      factors: term.factors.map((factor) => applyView(factor, view, factor.place)),
+    }));
+    blocks.push({ ...block, terms });
+  }
+  return { ...form, axis, blocks };
+}
+
+export function unsqueeze(axis: number): View {
+  return {
+    shape: (t) => {
+      const rank = rankOf(t.shape);
+      if (rank !== null) return exactShape(inserted(t.shape.head, axis < 0 ? axis + rank + 1 : axis));
+      if (axis >= 0) {
+        const shape = reaching(t, axis - 1);
+        return { ...shape, head: inserted(shape.head, axis) };
+      }
+      const shape = axis === -1 ? t.shape : reaching(t, axis + 1);
+      return { ...shape, tail: inserted(shape.tail, shape.tail.length + axis + 1) };
+    },
+    axis: (at, t) => {
+      const rank = rankOf(t.shape);
+      const where = rank !== null && axis < 0 ? axis + rank + 1 : axis;
+      if (at >= 0) return where >= 0 ? (where <= at ? at + 1 : at) : at;
+      return where < 0 ? (where < at + 1 ? at : at - 1) : at;
+    },
+  };
+}
+
+const inserted = (axes: readonly Axis[], at: number): Axis[] => [...axes.slice(0, at), ONE_AXIS, ...axes.slice(at)];
+
+export function squeeze(axis: number): View {
+  const removable = (t: Tensor): boolean => {
+    const known = knownAxis(t.shape, axis);
+    return known === null || known.dim === null || equal(known.dim, ONE) !== false;
+  };
+  return {
+    shape: (t) => {
+      const shape = reaching(t, axis);
+      const at = position(shape, axis);
+      if (at === null) return null;
+      if (!removable(t)) return shape;
+      if (at >= 0) return { ...shape, head: shape.head.filter((_, i) => i !== at) };
+      return { ...shape, tail: shape.tail.filter((_, i) => i !== shape.tail.length + at) };
+    },
+    axis: without(axis),
+  };
+}
+
+export function transpose(a: number, b: number): View {
+  const places = (t: Tensor): [number, number] | null => {
+    const first = position(t.shape, a);
+    const second = position(t.shape, b);
+    if (first === null || second === null) return null;
+    return t.shape.exact || first < 0 === second < 0 ? [first, second] : null;
+  };
+  return {
+    shape: (t) => {
+      const at = places(t);
+      if (!at) return null;
+      const [first, second] = at;
+      const shape = reaching({ ...t, shape: reaching(t, first) }, second);
+      const swap = (axes: readonly Axis[], offset: number): Axis[] =>
+        axes.map((axis, i) => {
+          const here = i - offset;
+          const other = here === first ? second : here === second ? first : here;
+          return axes[other + offset] ?? axis;
+        });
+      return first >= 0
+        ? { ...shape, head: swap(shape.head, 0) }
+        : { ...shape, tail: swap(shape.tail, shape.tail.length) };
+    },
+    axis: (at, t) => {
+      const where = places(t);
+      if (!where) return null;
+      return at === where[0] ? where[1] : at === where[1] ? where[0] : at;
+    },
+  };
+}
+
+export function permute(order: readonly number[]): View {
+  const rank = order.length;
+  const front = order.map((axis) => (axis < 0 ? axis + rank : axis));
+  return {
+    shape: (t) => {
+      const shape = withRank(t, rank);
+      return shape && exactShape(front.map((axis) => shape.head[axis] ?? freeAxis(null)));
+    },
+    axis: (at) => {
+      const to = front.indexOf(at < 0 ? at + rank : at);
+      return to < 0 ? null : to;
+    },
+  };
+}
+
+/** Picks part of an axis: `narrow`, a slice. What is constant along the axis stays constant. */
+export function narrow(axis: number, size: Dim): View {
+  const change = (old: Axis): Axis => ({
+    dim: size,
+    replica: old.replica && {
+      ...old.replica,
+      extent: size,
+      map: old.replica.map.kind === 'all' ? old.replica.map : { kind: 'other' },
+    },
+  });
+  return {
+    shape: (t) => {
+      const shape = reaching(t, axis);
+      const at = position(shape, axis);
+      return at === null ? null : mapAxes(shape, (old, i) => (i === at ? change(old) : old));
+    },
+    axis: (at, t) => (position(t.shape, axis) === at ? null : at),
+  };
+}
+
+/** Removes an axis by picking one position. */
+export function select(axis: number): View {
+  return {
+    shape: (t) => {
+      const shape = reaching(t, axis);
+      const at = position(shape, axis);
+      if (at === null) return null;
+      if (at >= 0) return { ...shape, head: shape.head.filter((_, i) => i !== at) };
+      return { ...shape, tail: shape.tail.filter((_, i) => i !== shape.tail.length + at) };
+    },
+    axis: without(axis),
+  };
+}
+
+/** Where an axis goes when another one disappears. */
+function without(axis: number): View['axis'] {
+  return (at, t) => {
+    const where = position(t.shape, axis);
+    if (where === null || where === at) return null;
+    if (at >= 0) return where >= 0 && where < at ? at - 1 : at;
+    return where < 0 && where > at ? at + 1 : at;
+  };
+}
+
+/** flatten(start, end): merges neighbouring axes. */
+export function flatten(start: number, end: number): View {
+  const range = (t: Tensor): [number, number] | null => {
+    const first = position(t.shape, start);
+    const last = position(t.shape, end);
+    return first === null || last === null || first < 0 || last < 0 ? null : [first, last];
+  };
+  return {
+    shape: (t) => {
+      const at = range(t);
+      if (at) {
+        const shape = reaching(t, at[1]);
+        return {
+          ...shape,
+          head: [
+            ...shape.head.slice(0, at[0]),
+            mergeAxes(shape.head.slice(at[0], at[1] + 1)),
+            ...shape.head.slice(at[1] + 1),
+          ],
+        };
+      }
+      // Rank unknown, from the front up to an axis counted from the back: only what lies outside is known.
+      if (start < 0 || t.shape.exact) return null;
+      const shape = reaching(t, start);
+      const inside = [...shape.head.slice(start), ...shape.tail.slice(0, shape.tail.length + end + 1)];
+      return {
+        exact: end === -1,
+        head: [...shape.head.slice(0, start), lost(inside)],
+        tail: end === -1 ? [] : shape.tail.slice(shape.tail.length + end + 1),
+      };
+    },
+    axis: (at, t) => {
+      const where = range(t);
+      if (!where) return at >= 0 && at < start ? at : at < 0 && at > end ? at : null;
+      const [first, last] = where;
+      if (at < 0) return at;
+      return at < first ? at : at > last ? at - (last - first) : null;
+    },
+  };
+}
