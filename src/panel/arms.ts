@@ -1,13 +1,16 @@
 /** The arms of one regime as the chart and the table show them. */
 import type { ArmResult, BenchResult, Comparison, Regime } from '../protocol/bench';
 
-/** The arm that everything is compared with, and the one that no program can run: copies that nobody had to make. */
-export const AS_WRITTEN = 'as-written';
-export const EXCLUDED = 'broadcast-excluded';
+/** The arm that everything is compared with. */
+const AS_WRITTEN = 'as-written';
+/** The same code in the user's own PyTorch: an opponent, not a way around the copy. */
+const TORCH_AS_WRITTEN = 'torch-as-written';
+/** Start from copies that somebody else has made: no program can run them. */
+const BOUNDS: readonly string[] = ['broadcast-excluded', 'padded'];
 
 export interface ArmRow {
   readonly arm: ArmResult;
-  readonly role: 'base' | 'bound' | 'best' | 'other';
+  readonly role: 'base' | 'torch' | 'bound' | 'best' | 'other';
   /** Against the code as written; null for the code itself and where nothing was measured. */
   readonly speedup: Comparison | null;
 }
@@ -15,11 +18,14 @@ export interface ArmRow {
 export function rowsOf(result: BenchResult, regime: Regime): readonly ArmRow[] {
   const arms = result.arms.filter((arm) => arm.regime === regime);
   const best = bestOf(arms)?.id;
-  return arms.map((arm) => ({
-    arm,
-    role: arm.id === AS_WRITTEN ? 'base' : arm.id === EXCLUDED ? 'bound' : arm.id === best ? 'best' : 'other',
-    speedup: speedupOf(result, regime, arm.id),
-  }));
+  const roleOf = (id: string): ArmRow['role'] => (id === best ? 'best' : (fixedRole(id) ?? 'other'));
+  return arms.map((arm) => ({ arm, role: roleOf(arm.id), speedup: speedupOf(result, regime, arm.id) }));
+}
+
+function fixedRole(id: string): ArmRow['role'] | null {
+  if (id === AS_WRITTEN) return 'base';
+  if (id === TORCH_AS_WRITTEN) return 'torch';
+  return BOUNDS.includes(id) ? 'bound' : null;
 }
 
 /** The longest time that a bar or its interval reaches. */
@@ -27,11 +33,11 @@ export function longest(rows: readonly ArmRow[]): number {
   return Math.max(0, ...rows.map(({ arm }) => Math.max(arm.timing?.median ?? 0, arm.timing?.high ?? 0)));
 }
 
-/** The fastest arm that a program could run and that is not the code as written. */
+/** The fastest way around the copy. */
 function bestOf(arms: readonly ArmResult[]): ArmResult | undefined {
   let best: ArmResult | undefined;
   for (const arm of arms) {
-    if (!arm.timing || arm.id === AS_WRITTEN || arm.id === EXCLUDED) continue;
+    if (!arm.timing || fixedRole(arm.id)) continue;
     if (!best?.timing || arm.timing.median < best.timing.median) best = arm;
   }
   return best;

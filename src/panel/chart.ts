@@ -5,9 +5,10 @@ import { h, setFraction } from './dom';
 import { milliseconds, times } from './format';
 
 const NOTES: Readonly<Record<ArmRow['role'], string>> = {
-  base: 'today',
+  base: 'with the bundled kernels',
   bound: 'not a fix: starts from finished copies',
   best: 'fastest',
+  torch: 'your PyTorch, today',
   other: '',
 };
 

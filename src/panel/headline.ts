@@ -1,18 +1,25 @@
-/** The answer in one sentence. */
+/** The answer in one sentence, and a second one where the user's own PyTorch is faster than all of it. */
 import type { ArmRow } from './arms';
-import { times } from './format';
+import { milliseconds, times } from './format';
 
 export function headline(rows: readonly ArmRow[]): string {
   const base = rows.find(({ role }) => role === 'base');
   const best = rows.find(({ role }) => role === 'best');
   if (!base?.arm.timing) return 'The code as written could not be measured, so there is nothing to compare with.';
-  if (!best) return 'No other form could be measured.';
-  const { title } = best.arm;
-  if (!best.speedup) return `Fastest: ${title}.`;
-  const { ratio, low, high, verdict } = best.speedup;
+  if (!best?.arm.timing) return 'No other form could be measured.';
+  const torch = rows.find(({ role }) => role === 'torch')?.arm;
+  const faster = torch?.timing && torch.timing.median < best.arm.timing.median;
+  return faster
+    ? `${verdict(best)} ${torch.title} is faster still: ${milliseconds(torch.timing.median)}.`
+    : verdict(best);
+}
+
+function verdict({ arm: { title }, speedup }: ArmRow): string {
+  if (!speedup) return `Fastest: ${title}.`;
+  const { ratio, low, high, verdict: found } = speedup;
   const interval = `95 % interval ${times(low)} to ${times(high)}`;
-  if (verdict === 'faster') return `${title}: ${times(ratio)} as fast as the code as written (${interval}).`;
-  if (verdict === 'slower')
+  if (found === 'faster') return `${title}: ${times(ratio)} as fast as the code as written (${interval}).`;
+  if (found === 'slower')
     return `Nothing here beats the code as written. ${title} comes next, at ${times(ratio)} (${interval}).`;
   return `No difference between ${title} and the code as written (${interval}).`;
 }

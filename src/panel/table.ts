@@ -4,7 +4,7 @@ import type { ArmRow } from './arms';
 import { h } from './dom';
 import { bytes, milliseconds, millisecondRange, significant, times } from './format';
 
-const COLUMNS = ['Arm', 'Median', '95 % interval', 'p10–p90', 'Speed-up', 'GFLOP/s', 'GB/s', 'Peak memory', 'Check'];
+const COLUMNS = ['Arm', 'Median', '95 % interval', 'Speed-up', 'Check', 'p10–p90', 'GFLOP/s', 'GB/s', 'Peak memory'];
 
 export function table(rows: readonly ArmRow[], { ceilings }: BenchResult['environment'], caption: string): HTMLElement {
   const head = h('tr', {}, ...COLUMNS.map((name) => h('th', { scope: 'col' }, name)));
@@ -14,21 +14,19 @@ export function table(rows: readonly ArmRow[], { ceilings }: BenchResult['enviro
   };
   const body = rows.map(({ arm, role, speedup }) => {
     const { timing } = arm;
-    const cells = [
-      timing ? milliseconds(timing.median) : '',
-      timing ? millisecondRange(timing.low, timing.high) : '',
-      timing ? millisecondRange(timing.p10, timing.p90) : '',
-      role === 'base' ? '1×' : speedup ? speedupText(speedup) : '',
-      share(arm.gflops, ceilings?.gflops),
-      share(arm.gbytes, ceilings?.gbytes),
-      arm.peakBytes === null ? '' : bytes(arm.peakBytes),
-    ];
+    const cell = (text: string) => h('td', {}, text || '–');
     return h(
       `tr.${role}`,
       { 'data-arm': arm.id },
       h('th', { scope: 'row' }, arm.title),
-      ...cells.map((text) => h('td', {}, text || '–')),
+      cell(timing ? milliseconds(timing.median) : ''),
+      cell(timing ? millisecondRange(timing.low, timing.high) : ''),
+      cell(role === 'base' ? '1×' : speedup ? speedupText(speedup) : ''),
       h(`td.check.${arm.check?.ok ? 'ok' : 'bad'}`, {}, checkText(arm.check, arm.problem)),
+      cell(timing ? millisecondRange(timing.p10, timing.p90) : ''),
+      cell(share(arm.gflops, ceilings?.gflops)),
+      cell(share(arm.gbytes, ceilings?.gbytes)),
+      cell(arm.peakBytes === null ? '' : bytes(arm.peakBytes)),
     );
   });
   return h('table', {}, h('caption', {}, caption), h('thead', {}, head), h('tbody', {}, ...body));

@@ -33,6 +33,12 @@ describe('panel headline', () => {
     assert.match(text, /^arm decomposed/);
   });
 
+  it('says when the PyTorch of the user is faster than everything else', () => {
+    const arms = [arm('as-written', 4), arm('ikbo', 2), arm('torch-as-written', 1)];
+    const comparisons = [compared('ikbo', 2, 'faster'), compared('torch-as-written', 4, 'faster')];
+    assert.match(say(arms, comparisons), /^arm ikbo: 2\.00×.* arm torch-as-written is faster still: 1\.00 ms\.$/);
+  });
+
   it('claims nothing where the difference is none or a loss', () => {
     const arms = [arm('as-written', 4), arm('decomposed', 4.01)];
     assert.match(say(arms, [compared('decomposed', 0.997, 'no difference')]), /^No difference/);

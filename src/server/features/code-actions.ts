@@ -14,6 +14,7 @@ import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { parseDiagnosticData, type DiagnosticData, type RewriteData } from '../../protocol/editor';
 import { SOURCE } from './diagnostics';
 import { EXPLAIN } from './commands';
+import { describeRewrite } from './wording';
 
 export function quickFixes(document: TextDocument, { context }: CodeActionParams): CodeAction[] {
   if (!wants(context.only, CodeActionKind.QuickFix)) return [];
@@ -33,7 +34,7 @@ function actionsFor(document: TextDocument, diagnostic: Diagnostic, data: Diagno
   const preferred = possible.find((rewrite) => rewrite.tier === 'safe');
   const fixes = possible.map((rewrite): CodeAction => {
     return {
-      title: titleOf(data.rule, rewrite),
+      title: `${data.rule} (${rewrite.tier}): ${describeRewrite(rewrite)}`,
       kind: CodeActionKind.QuickFix,
       diagnostics: [diagnostic],
       ...(rewrite === preferred && { isPreferred: true }),
@@ -41,11 +42,6 @@ function actionsFor(document: TextDocument, diagnostic: Diagnostic, data: Diagno
     };
   });
   return [...fixes, ...whyNoFix(diagnostic, data), ...ignoreOnLine(document, diagnostic, data.rule)];
-}
-
-/** "IKB101 (safe): Split the Linear ..."; a suggestion also says what it depends on. */
-function titleOf(rule: string, { tier, title, reason }: RewriteData): string {
-  return `${rule} (${tier}): ${title}${tier === 'suggestion' && reason ? `, if ${reason.replace(/^if /i, '')}` : ''}`;
 }
 
 /** Versioned, so that a client refuses edits of a document that has changed since. */

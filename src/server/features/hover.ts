@@ -6,6 +6,7 @@ import { uriOf } from '../places';
 import { contains, rangeOf } from '../positions';
 import { rulePage } from '../rule-pages';
 import type { Session } from '../session';
+import { describeRewrite } from './wording';
 import { describeBindings, formatBytes, formatFlops } from './amounts';
 
 export function hover(session: Session, document: LensDocument, position: Position): Hover | null {
@@ -51,7 +52,9 @@ function costLines({ cost, materialized }: Finding): string[] {
   ];
 }
 
-function rewriteLine({ tier, title, reason }: Rewrite): string {
-  if (tier === 'none') return `- not offered: ${title}. ${reason ?? ''}`.trimEnd();
-  return `- ${tier}: ${title}${reason ? `, if ${reason.replace(/^if /i, '')}` : ''}`;
+function rewriteLine(rewrite: Rewrite): string {
+  const { tier, reason } = rewrite;
+  return tier === 'none'
+    ? `- not offered: ${rewrite.title}. ${reason ?? ''}`
+    : `- ${tier}: ${describeRewrite(rewrite)}`;
 }
