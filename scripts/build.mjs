@@ -46,6 +46,8 @@ if (existsSync(join(root, 'src/panel/main.ts'))) {
 }
 copyFileSync(require.resolve('web-tree-sitter/tree-sitter.wasm'), join(dist, 'tree-sitter.wasm'));
 copyFileSync(require.resolve('tree-sitter-python/tree-sitter-python.wasm'), join(dist, 'tree-sitter-python.wasm'));
+mkdirSync(join(dist, 'torch'), { recursive: true });
+copyFileSync(join(root, 'src/bench/torch/arms.py'), join(dist, 'torch/arms.py'));
 
 if (process.argv.includes('--watch')) for (const target of targets) await (await context(target)).watch();
 else await Promise.all(targets.map((target) => build(target)));

@@ -1,0 +1,77 @@
+/** The arms of each operator, in the order of the story they tell: from the code as written to the best. */
+import type { BenchRequest, DeviceInfo, Op } from '../protocol/bench';
+
+/** What an arm runs: a stage of the bundled kernels on the operator, on ready-made copies, or on another view of it. */
+export type Work =
+  | { readonly kind: 'stage'; readonly stage: number; readonly input: 'mapped' | 'copies' | 'folded' }
+  | { readonly kind: 'torch'; readonly form: string };
+
+export interface Arm {
+  readonly id: string;
+  readonly title: string;
+  readonly work: Work;
+}
+
+/** ikbo_stage of ikbo.h. */
+export const STAGE = { materialized: 0, decomposed: 1, aligned: 2, fused: 3, warpSpecialized: 4 } as const;
+
+export const AS_WRITTEN = 'as-written';
+export const BROADCAST_EXCLUDED = 'broadcast-excluded';
+
+interface ArmSpec extends Arm {
+  readonly ops: readonly Op[];
+  readonly on: 'both' | 'cuda';
+}
+
+const LINEAR: readonly Op[] = ['concat-linear', 'linear-compression'];
+const ALL: readonly Op[] = [...LINEAR, 'attention'];
+
+const stage = (number: number, input: 'mapped' | 'copies' | 'folded' = 'mapped'): Work => ({
+  kind: 'stage',
+  stage: number,
+  input,
+});
+const torch = (form: string): Work => ({ kind: 'torch', form });
+const arm = (id: string, title: string, ops: readonly Op[], on: 'both' | 'cuda', work: Work): ArmSpec => ({
+  id,
+  title,
+  ops,
+  on,
+  work,
+});
+
+const SPECS: readonly ArmSpec[] = [
+  arm(AS_WRITTEN, 'As written: copy, then compute', ALL, 'both', stage(STAGE.materialized)),
+  arm(BROADCAST_EXCLUDED, 'Broadcast excluded: on ready copies', ALL, 'both', stage(STAGE.materialized, 'copies')),
+  arm('padded', 'On ready copies, K padded', LINEAR, 'cuda', stage(STAGE.aligned, 'copies')),
+  arm('decomposed', 'Decomposed: two products, gather, add', LINEAR, 'both', stage(STAGE.decomposed)),
+  arm('lookup', 'Lookup per candidate, no copy', ['attention'], 'both', stage(STAGE.decomposed)),
+  arm('decomposed-padded', 'Decomposed, K padded', LINEAR, 'cuda', stage(STAGE.aligned)),
+  arm('tensor-core', 'Lookup, tensor-memory copies', ['attention'], 'cuda', stage(STAGE.aligned)),
+  arm('folded', 'Candidates folded into the queries', ['attention'], 'both', stage(STAGE.fused, 'folded')),
+  arm('ikbo', 'IKBO, fused', ALL, 'both', stage(STAGE.fused)),
+  arm('ikbo-ws', 'IKBO, warp-specialized', ALL, 'cuda', stage(STAGE.warpSpecialized)),
+  arm('torch-as-written', 'PyTorch as written', ALL, 'both', torch('as-written')),
+  arm('torch-decomposed', 'PyTorch decomposed', LINEAR, 'both', torch('decomposed')),
+  arm('torch-folded', 'PyTorch, candidates folded into the queries', ['attention'], 'both', torch('folded')),
+  arm('torch-compile', 'torch.compile as written', ALL, 'cuda', torch('compile')),
+  arm('torch-compile-decomposed', 'torch.compile decomposed', LINEAR, 'cuda', torch('compile-decomposed')),
+];
+
+/** Folding needs equal, sorted groups: the candidates of a user become more query rows of that user. */
+export function folds(request: Pick<BenchRequest, 'op' | 'dims' | 'grouping'>): boolean {
+  const { B = 0, U = 0 } = request.dims;
+  return request.op === 'attention' && request.grouping === 'uniform' && U > 0 && B % U === 0;
+}
+
+/** The arms that exist for a request, chosen or not. */
+export function armsFor(
+  request: Pick<BenchRequest, 'op' | 'dims' | 'grouping' | 'python'>,
+  kind: DeviceInfo['kind'],
+): readonly Arm[] {
+  return SPECS.filter(({ id, ops, on, work }) => {
+    if (!ops.includes(request.op) || (on === 'cuda' && kind !== 'cuda')) return false;
+    if (work.kind === 'torch' && request.python === null) return false;
+    return !id.endsWith('folded') || folds(request);
+  }).map(({ id, title, work }) => ({ id, title, work }));
+}

@@ -1,0 +1,198 @@
+/** One run from request to result: data, reference, checks, ceilings, interleaved rounds, statistics. */
+import { freemem } from 'node:os';
+import { baseOf, plan as makePlan, type Plan } from '../plan';
+import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../summary';
+import type { BenchRequest, BenchResult, Regime } from '../../protocol/bench';
+import type { Addon } from './addon';
+import { acceptedError, readyNative, readyTorch, unavailable, type ReadyArm } from './arm-run';
+import { measureCeilings, type Ceilings } from './ceilings';
+import { makeReference } from './check';
+import { openDevice, readClocks, type OpenDevice } from './environment';
+import { createProblem, type Problem } from './problem';
+import { measureRounds } from './rounds';
+import { flushBytes, type SamplerContext } from './sampler';
+import { startTorch, type Torch } from './torch';
+
+export interface RunHooks {
+  progress(stage: string, done: number, total: number): void;
+  sample(arm: string, regime: Regime, milliseconds: number): void;
+  /** True once the run was cancelled. */
+  cancelled(): boolean;
+}
+
+/** Thrown at the next step after a cancel. */
+export class Cancelled extends Error {
+  override readonly name = 'Cancelled';
+}
+
+/** The rounds are this part of the progress bar; one part is one arm got ready. */
+const PARTS_OF_ROUNDS = 10;
+const FREE_SHARE = 0.8;
+const ROTATED_BYTES = { cpu: 512 * 2 ** 20, cuda: 2 ** 34 } as const;
+
+export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks): Promise<BenchResult> {
+  const opened = openDevice(addon, request.device);
+  const free = opened.info.kind === 'cpu' ? freemem() : opened.info.memoryBytes;
+  const plan = makePlan(request, opened.info, FREE_SHARE * free);
+  const progress = stages(hooks, plan);
+  const warnings: string[] = [];
+  const context: SamplerContext = {
+    addon,
+    device: opened.device,
+    kind: opened.info.kind,
+    flushBytes: flushBytes(opened.info.kind, opened.cacheBytes),
+  };
+  await progress('making random data');
+  const problem = createProblem(addon, opened.device, plan, setsOf(plan, opened, warnings));
+  let torch: Torch | null = null;
+  const ready: ReadyArm[] = [];
+  try {
+    await progress('computing the fp64 reference');
+    const reference = makeReference(addon, problem);
+    const limit = acceptedError(context, problem, reference);
+    if (plan.arms.some(({ work }) => work.kind === 'torch')) {
+      await progress('starting PyTorch');
+      torch = await connectTorch(problem, opened, context, hooks, warnings);
+    }
+    for (const arm of plan.arms) {
+      await progress(`checking: ${arm.title}`);
+      if (arm.work.kind === 'stage') ready.push(readyNative(context, problem, reference, limit, arm));
+      else if (torch) ready.push(await readyTorch(torch, reference, limit, arm));
+      else ready.push(unavailable(arm, 'PyTorch did not start; see the warnings'));
+    }
+    await progress('measuring the ceilings');
+    const ceilings = await ceilingsOf(context, plan, torch);
+    const clocksBefore = await readClocks(opened.info);
+    const measured = await measureAll(plan, ready, hooks, progress);
+    const clocksAfter = await readClocks(opened.info);
+    const clock = clockWarning(clocksBefore, clocksAfter);
+    if (clock) warnings.push(clock);
+    if (torch) warnings.push(...torchNotes(torch));
+    const arms = measured.map((each) => armResult(each, plan.cost));
+    return {
+      schema: 'ikbo-bench/1',
+      request,
+      environment: {
+        device: opened.info,
+        date: new Date().toISOString(),
+        version: addon.version,
+        clocksBefore,
+        clocksAfter,
+        ceilings,
+      },
+      arms,
+      comparisons: comparisonsOf(arms, baseOf(plan.arms)),
+      warnings: [...warnings, ...regimeNotes(plan, context, opened)],
+    };
+  } finally {
+    for (const { sampler } of ready) sampler?.close();
+    torch?.close();
+    problem.free();
+  }
+}
+
+type Progress = (stage: string, share?: number) => Promise<void>;
+
+/** Counts steps, looks for a cancel at each, and gives the process a moment to read its messages. */
+function stages(hooks: RunHooks, plan: Plan): Progress {
+  const total = plan.arms.length + PARTS_OF_ROUNDS * plan.request.regimes.length + 4;
+  let done = 0;
+  return async (stage, share) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (hooks.cancelled()) throw new Cancelled('cancelled');
+    hooks.progress(stage, Math.min(total, done + (share ?? 0) * PARTS_OF_ROUNDS), total);
+    if (share === undefined) done += 1;
+    else if (share >= 1) done += PARTS_OF_ROUNDS;
+  };
+}
+
+async function measureAll(
+  plan: Plan,
+  ready: readonly ReadyArm[],
+  hooks: RunHooks,
+  progress: Progress,
+): Promise<MeasuredArm[]> {
+  const { regimes, seconds } = plan.request;
+  const measured: MeasuredArm[] = [];
+  for (const regime of regimes) {
+    const stage = `measuring (${regime})`;
+    await progress(stage, 0);
+    const samples = await measureRounds(ready, regime, seconds / regimes.length, {
+      sample: hooks.sample,
+      progress: (_, round, share) => void progress(`${stage}, round ${round}`, Math.min(share, 0.999)),
+      breathe: async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (hooks.cancelled()) throw new Cancelled('cancelled');
+      },
+    });
+    await progress(stage, 1);
+    for (const { arm, check, problem, peakBytes } of ready)
+      measured.push({
+        id: arm.id,
+        title: arm.title,
+        regime,
+        samples: samples.get(arm.id) ?? [],
+        check,
+        problem,
+        peakBytes,
+      });
+  }
+  return measured;
+}
+
+async function connectTorch(
+  problem: Problem,
+  opened: OpenDevice,
+  context: SamplerContext,
+  hooks: RunHooks,
+  warnings: string[],
+): Promise<Torch | null> {
+  const python = problem.plan.request.python ?? '';
+  try {
+    return await startTorch(problem, {
+      python,
+      device: opened.info,
+      threads: opened.units,
+      flushBytes: context.flushBytes,
+      alive: () => hooks.progress('waiting for PyTorch', 0, 0),
+    });
+  } catch (error) {
+    warnings.push(`No PyTorch arms: ${error instanceof Error ? error.message : String(error)}.`);
+    return null;
+  }
+}
+
+async function ceilingsOf(context: SamplerContext, plan: Plan, torch: Torch | null): Promise<Ceilings | null> {
+  const own = measureCeilings(context, plan.request.dtype);
+  if (!own || !torch) return own;
+  const theirs = await torch.ceiling(context.kind === 'cuda' ? 8192 : 1024).catch(() => 0);
+  return { ...own, gflops: Math.max(own.gflops, theirs) };
+}
+
+const torchNotes = ({ version }: Torch): string[] => [
+  `PyTorch arms ran in PyTorch ${version}, eager unless named torch.compile.`,
+];
+
+/** Sets of inputs that the loops without a flush go through, so that they find no cache warm. */
+function setsOf({ request, cost }: Plan, { info, cacheBytes }: OpenDevice, warnings: string[]): number {
+  if (request.regimes.every((regime) => regime === 'flush')) return 1;
+  const affordable = Math.max(1, Math.floor(ROTATED_BYTES[info.kind] / cost.memoryBytes));
+  const wanted = Math.max(1, Math.ceil((4 * cacheBytes) / cost.bytes));
+  const sets = Math.min(wanted, affordable, 8);
+  if (sets * cost.bytes < 4 * cacheBytes)
+    warnings.push(
+      `burst and sustained run with a partly warm cache: ${megabytes(sets * cost.bytes)} of operands in rotation ` +
+        `against ${megabytes(cacheBytes)} of cache.`,
+    );
+  return sets;
+}
+
+function regimeNotes({ request }: Plan, context: SamplerContext, { cacheBytes }: OpenDevice): string[] {
+  if (!request.regimes.includes('flush') || context.flushBytes >= cacheBytes) return [];
+  return [
+    `flush writes ${megabytes(context.flushBytes)} between calls, less than the ${megabytes(cacheBytes)} last-level cache ` +
+      'that this machine reports: parts of it may stay warm.',
+  ];
+}
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
