@@ -8,7 +8,7 @@ import { ensurePackages, root } from './packages.mjs';
 ensurePackages();
 const require = createRequire(import.meta.url);
 require('tsx/cjs');
-const { rules } = require('../src/core/rules/index.ts');
+const { RULES: rules } = require('../src/core/rules/index.ts');
 const { rulePage } = require('../src/core/rules/page.ts');
 
 const folder = join(root, 'docs/rules');

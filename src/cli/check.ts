@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { version } from '../../package.json';
-import { rules } from '../core/rules';
+import { RULES } from '../core/rules';
 import { rulePage } from '../core/rules/page';
 import { makeBaseline } from '../project/baseline';
 import { findConfig } from '../project/config';
@@ -90,7 +90,7 @@ function format(name: Format, analysed: Analysed, context: Context): string {
     case 'junit':
       return junitReport(report);
     case 'sarif': {
-      const pages = rules.map((rule) => ({ ...rule, page: rulePage(rule) }));
+      const pages = RULES.map((rule) => ({ ...rule, page: rulePage(rule) }));
       return sarifReport({ report, suppressed, rules: pages, version, texts });
     }
   }
