@@ -12,6 +12,7 @@ import time
 
 import torch
 
+import concat_linear
 import linear_compression
 import native
 import timing
@@ -25,48 +26,80 @@ def card():
     return {"nvidia-smi": words, "date": datetime.date.today().isoformat(), "torch": torch.__version__}
 
 
-def check_linear_compression(library, options):
-    failures, checked, worst = [], 0, 0.0
+class Tally:
+    """Counts the checks of one operator and keeps the failures."""
 
-    def record(shape, results):
-        nonlocal checked, worst
+    def __init__(self, operator):
+        self.operator, self.failures, self.checked, self.worst = operator, [], 0, 0.0
+
+    def record(self, shape, results):
         for stage, failure, error, allowed in results:
-            checked += 1
-            worst = max(worst, error / (1.2 * allowed + 1e-4))
+            self.checked += 1
+            self.worst = max(self.worst, error / (1.2 * allowed + 1e-4))
             if failure:
-                failures.append(f"{shape} [{stage}]: {failure}")
-                print("FAIL", failures[-1], flush=True)
+                self.failures.append(f"{self.operator} {shape} [{stage}]: {failure}")
+                print("FAIL", self.failures[-1], flush=True)
 
-    stages = options.stages
+    def close(self):
+        print(f"{self.operator}: {self.checked} checks, {len(self.failures)} failed; largest error {self.worst:.2f} of the allowed one", flush=True)
+        return self.failures
+
+
+def check_linear_compression(library, options):
+    tally = Tally("linear compression")
     for dtype in options.dtypes:
         small = linear_compression.Shape(batch=8, users=2, dtype=DTYPES[dtype])
-        record(small, linear_compression.check(library, small, stages))
+        tally.record(small, linear_compression.check(library, small, options.stages))
     for shape in linear_compression.edge_shapes(options.edges):
-        record(shape, linear_compression.check(library, shape, stages))
-    for dtype in options.dtypes:
-        full = linear_compression.Shape(users=15, dtype=DTYPES[dtype], map="index", order="random")
+        tally.record(shape, linear_compression.check(library, shape, options.stages))
+    for dtype in options.dtypes if options.repeats else []:
+        full = linear_compression.Shape(dtype=DTYPES[dtype], order="random")
         sample = torch.randint(0, full.batch, (64,), device="cuda")
-        record(full, linear_compression.check(library, full, stages, repeats=options.repeats, sample=sample, neighbours=False))
-    failures += linear_compression.rejects_bad_index(library)
-    print(f"linear compression: {checked} checks, {len(failures)} failed; largest error {worst:.2f} of the allowed one")
-    return failures
+        tally.record(full, linear_compression.check(library, full, options.stages, options.repeats, sample, neighbours=False))
+    tally.failures += linear_compression.rejects_bad_index(library)
+    return tally.close()
+
+
+def check_concat_linear(library, options):
+    tally = Tally("concat-linear")
+    for shape in concat_linear.edge_shapes(options.edges):
+        tally.record(shape, concat_linear.check(library, shape, options.stages))
+    for dtype in options.dtypes if options.repeats else []:
+        for shape in concat_linear.published(DTYPES[dtype], order="random", bias=True):
+            tally.record(shape, concat_linear.check(library, shape, options.stages, options.repeats))
+    return tally.close()
+
+
+def time_arms(module, library, shape, options):
+    """With several libraries, the later ones' arms are marked by their place in the list."""
+    with contextlib.ExitStack() as stack:
+        arms = list(module.arms(library[0], shape, options.timed, stack))
+        for i, other in enumerate(library[1:], 1):
+            arms += [(f"[{i}] {name}", run, flops) for name, run, flops in list(module.arms(other, shape, options.timed, stack))[-len(options.timed) :]]
+        results = timing.measure(arms, options.regimes)
+    print(timing.table(str(shape), results, arms[0][0]), flush=True)
+    return {"shape": str(shape), "arms": results}
 
 
 def time_linear_compression(library, options):
-    records = []
-    for dtype in options.dtypes:
-        shape = linear_compression.Shape(dtype=DTYPES[dtype])
-        with contextlib.ExitStack() as stack:
-            arms = list(linear_compression.arms(library, shape, options.timed, stack))
-            results = timing.measure(arms, options.regimes)
-        print(timing.table(f"linear compression {shape}", results, arms[0][0]), flush=True)
-        records.append({"shape": str(shape), "arms": results})
-    return records
+    return [time_arms(linear_compression, library, linear_compression.Shape(dtype=DTYPES[dtype]), options) for dtype in options.dtypes]
+
+
+def time_concat_linear(library, options):
+    shapes = [shape for dtype in options.dtypes for shape in concat_linear.published(DTYPES[dtype])]
+    return [time_arms(concat_linear, library, shape, options) for shape in shapes]
+
+
+OPERATORS = {
+    "linear-compression": (check_linear_compression, time_linear_compression),
+    "concat-linear": (check_concat_linear, time_concat_linear),
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--library", help="path of libikbo.so; default: the environment's IKBO_LIBRARY")
+    parser.add_argument("--operators", nargs="+", default=list(OPERATORS), choices=OPERATORS)
+    parser.add_argument("--library", nargs="+", default=[None], help="libikbo.so (default: IKBO_LIBRARY); more are only timed, beside the first")
     parser.add_argument("--dtypes", nargs="+", default=["bf16", "fp16"], choices=DTYPES)
     parser.add_argument("--stages", nargs="+", default=list(native.STAGES)[:5], help="stages to check")
     parser.add_argument("--timed", nargs="+", default=["warp-specialized"], help="stages to time")
@@ -80,13 +113,15 @@ def main():
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
-    library = native.Library(options.library)
+    library = [native.Library(path) for path in options.library]
     start, failures, record = time.time(), [], {"card": card(), "regimes": options.regimes}
     if not options.no_check:
-        failures += check_linear_compression(library, options)
-    print(f"checks took {time.time() - start:.1f} s", flush=True)
+        for operator in options.operators:
+            failures += OPERATORS[operator][0](library[0], options)
+        print(f"checks took {time.time() - start:.1f} s", flush=True)
     if not options.no_time:
-        record["linear compression"] = time_linear_compression(library, options)
+        for operator in options.operators:
+            record[operator] = OPERATORS[operator][1](library, options)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(record, file, indent=1)

@@ -10,7 +10,7 @@ constexpr int kMaxAddends = 16;
 // Rows computed elsewhere (one per source row, not one per output row), added by lookup.
 struct Addend {
     const float *rows;
-    const int32_t *row_of; // for each output row (or matrix of the batch), its row in `rows`
+    const int32_t *row_of; // for each output row (or matrix of the batch), its row in `rows`; null: row 0
     int64_t stride;        // between the rows that row_of counts, in elements
 };
 

@@ -70,6 +70,9 @@ IKBO_DEVICE float bias_at(const GemmWork &work, int n) {
 template <typename T, typename S, bool TransposedB, bool Aligned>
 IKBO_DEVICE void run(const GemmWork &work) {
     extern __shared__ __align__(128) uint8_t memory[];
+#if __CUDA_ARCH__ >= 900
+    let_next_grid_start();
+#endif
     const uint32_t base = shared_address(memory);
     constexpr int a_chunks = S::depth / 8, b_chunks = (TransposedB ? S::depth : S::columns) / 8;
 
@@ -144,8 +147,8 @@ IKBO_DEVICE void run(const GemmWork &work) {
             if (m >= work.m) continue;
             for (int s = 0; s < epilogue.addends; ++s) {
                 const ikbo::Addend &addend = epilogue.addend[s];
-                const float *row = work.addend_per_matrix ? addend.rows + addend.row_of[z] * addend.stride + m * work.c_row
-                                                          : addend.rows + addend.row_of[m] * addend.stride;
+                const int64_t source = addend.row_of == nullptr ? 0 : addend.row_of[work.addend_per_matrix ? z : m];
+                const float *row = addend.rows + source * addend.stride + (work.addend_per_matrix ? m * work.c_row : 0);
 #pragma unroll
                 for (int j = 0; j < groups_n; ++j) {
                     const int n = n0 + warp_n + 8 * j + 2 * (lane % 4);

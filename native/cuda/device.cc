@@ -127,8 +127,6 @@ class Recording {
     std::vector<std::array<CUevent, 2>> pairs_;
 };
 
-[[noreturn]] void no_kernel(const char *what) { fail(IKBO_UNSUPPORTED, "this build has no CUDA kernel for %s", what); }
-
 } // namespace
 
 int32_t cuda_device_count(std::string &why) {
@@ -196,7 +194,7 @@ Backend open_cuda(int32_t ordinal) {
         const auto recording = std::make_shared<Recording>(context, issue, iterations, flush_bytes);
         return [recording] { return recording->replay(); };
     };
-    b.concat_linear = [](const ikbo_concat_linear_shape &) -> Operator<ikbo_concat_linear_args> { no_kernel("concat-linear"); };
+    b.concat_linear = [context](const ikbo_concat_linear_shape &shape) { return cuda_concat_linear(context, shape); };
     b.linear_compression = [context](const ikbo_linear_compression_shape &shape) { return cuda_linear_compression(context, shape); };
     b.attention = [context](const ikbo_attention_shape &shape) { return cuda_attention(context, shape); };
     return b;

@@ -172,31 +172,32 @@ class WarpSpecialized {
         rows_ = *std::lower_bound(std::begin(kCompressionRows), std::end(kCompressionRows), parts(s_.outputs, 2 * row_pairs_));
 
         const std::string type = s_.dtype == IKBO_BF16 ? "bf16" : "fp16", tile = std::to_string(rows_);
-        const int64_t tail = s_.candidate_width % kCompressionBlockK;
+        const int64_t tail = s_.candidate_width % kRingBlockK;
         const int64_t last_steps = rows_ == *std::rbegin(kCompressionRows) && tail != 0 ? parts(tail, 16) : 4;
         const auto shared = static_cast<unsigned>(compression_shared_bytes(rows_));
         user_kernel_ = context->kernel("linear_compression", "lce_users_" + type + "_" + tile, shared);
         candidate_kernel_ = context->kernel("linear_compression",
                                             "lce_" + type + "_" + tile + "_k" + std::to_string(last_steps), shared);
 
-        user_work_ = work(s_.users, s_.user_width);
-        candidate_work_ = work(s_.batch, s_.candidate_width);
-        const int64_t fragments = int64_t{s_.users} * candidate_work_.chunks * 2 * row_pairs_;
-        user_part_ = Buffer(context, size(fragments * rows_ * kCompressionChunk * 2), "the user part");
-        candidate_work_.user_part = user_work_.user_part = user_part_.data();
-        candidate_work_.user_of = static_cast<const int32_t *>(user_of_.data());
-
         const CurrentContext current(context->handle);
         Launch how;
-        how.threads = kCompressionThreads;
+        how.threads = kRingThreads;
         how.shared_bytes = shared;
         how.cluster = 2;
         how.grid[0] = 2;
         const int clusters = resident_clusters(candidate_kernel_, how);
         if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", candidate_kernel_.name.c_str());
+        const int sets = std::max(1, clusters / row_pairs_);
+
+        const int64_t user_chunks = s_.users * parts(s_.columns, kRingChunk);
+        user_work_ = work(s_.users, s_.user_width, user_chunks <= sets ? 1 : 2);
+        candidate_work_ = work(s_.batch, s_.candidate_width, 2);
+        user_part_ = Buffer(context, size(user_chunks * 2 * row_pairs_ * rows_ * kRingChunk * 2), "the user part");
+        candidate_work_.user_part = user_work_.user_part = user_part_.data();
+        candidate_work_.user_of = static_cast<const int32_t *>(user_of_.data());
         user_launch_ = candidate_launch_ = how;
-        user_launch_.grid[0] = grid(user_work_, clusters);
-        candidate_launch_.grid[0] = grid(candidate_work_, clusters);
+        user_launch_.grid[0] = grid(user_work_, sets);
+        candidate_launch_.grid[0] = grid(candidate_work_, sets);
         candidate_launch_.overlap = true;
     }
 
@@ -221,34 +222,34 @@ class WarpSpecialized {
     std::string kernel() const { return candidate_kernel_.name; }
 
   private:
-    LinearCompressionWork work(int64_t matrices, int64_t depth) const {
+    LinearCompressionWork work(int64_t matrices, int64_t depth, int32_t consumers) const {
         LinearCompressionWork work{};
         work.batch = static_cast<int32_t>(matrices);
-        work.chunks = static_cast<int32_t>(parts(s_.columns, kCompressionChunk));
-        work.pairs = static_cast<int32_t>(parts(matrices * work.chunks, 2));
-        work.row_pairs = row_pairs_;
-        work.k_blocks = static_cast<int32_t>(parts(depth, kCompressionBlockK));
+        work.chunks = static_cast<int32_t>(parts(s_.columns, kRingChunk));
+        work.ring.consumers = consumers;
+        work.ring.groups = static_cast<int32_t>(parts(matrices * work.chunks, consumers));
+        work.ring.width_pairs = row_pairs_;
+        work.ring.k_blocks = static_cast<int32_t>(parts(depth, kRingBlockK));
         // Skewed warpgroups sum in different orders. With an even number of chunks the warpgroup follows from the column;
         // otherwise it would depend on the candidate's position.
-        work.skew = work.chunks % 2 == 0 ? std::min(4, work.k_blocks / 2) : 0;
-        work.first_block = std::min(4, work.k_blocks - 1);
+        work.ring.skew = work.chunks % 2 == 0 && consumers == 2 ? std::min(4, work.ring.k_blocks / 2) : 0;
+        work.ring.first_block = std::min(4, work.ring.k_blocks - 1);
         return work;
     }
 
-    // Blocks of the grid: clusters in groups that each cover all rows of M, no more groups than pairs of chunks.
-    unsigned grid(const LinearCompressionWork &work, int clusters) const {
-        const int32_t groups = std::clamp(clusters / row_pairs_, 1, work.pairs);
-        return static_cast<unsigned>(2 * groups * row_pairs_);
+    // Clusters are taken in sets that each cover all rows of M; no more sets than there are groups of chunks.
+    unsigned grid(const LinearCompressionWork &work, int sets) const {
+        return static_cast<unsigned>(2 * std::min(sets, work.ring.groups) * row_pairs_);
     }
 
     CUtensorMap weight_map(const PackedWeight &weight) const {
         return tensor_map({s_.dtype, {size(weight.stride), size(s_.outputs)}, {size(weight.stride)},
-                           {kCompressionBlockK, static_cast<uint32_t>(rows_)}}, weight.rows.data(), "the packed weight");
+                           {kRingBlockK, static_cast<uint32_t>(rows_)}}, weight.rows.data(), "the packed weight");
     }
     // A batch of [depth, N] matrices in boxes of `box` rows.
     CUtensorMap matrices_map(const void *base, int64_t depth, int64_t matrices, uint32_t box, const char *what) const {
         return tensor_map({s_.dtype, {size(s_.columns), size(depth), size(matrices)},
-                           {size(s_.columns), size(depth * s_.columns)}, {kCompressionChunk, box, 1}}, base, what);
+                           {size(s_.columns), size(depth * s_.columns)}, {kRingChunk, box, 1}}, base, what);
     }
 
     // Tensor maps cost a microsecond each: made again only when pointers change.
@@ -256,8 +257,8 @@ class WarpSpecialized {
         if (args.user == described_.user && args.candidate == described_.candidate && args.out == described_.out) return;
         user_weight_map_ = weight_map(user_weight_);
         candidate_weight_map_ = weight_map(candidate_weight_);
-        user_map_ = matrices_map(args.user, s_.user_width, s_.users, kCompressionBlockK / 2, "user");
-        candidate_map_ = matrices_map(args.candidate, s_.candidate_width, s_.batch, kCompressionBlockK / 2, "candidate");
+        user_map_ = matrices_map(args.user, s_.user_width, s_.users, kRingBlockK / 2, "user");
+        candidate_map_ = matrices_map(args.candidate, s_.candidate_width, s_.batch, kRingBlockK / 2, "candidate");
         out_map_ = matrices_map(args.out, s_.outputs, s_.batch, kCompressionStagedRows, "out");
         described_ = args;
     }
@@ -289,7 +290,7 @@ template <class Implementation> Operator<Args> wrap(std::shared_ptr<Implementati
 Operator<Args> cuda_linear_compression(const SharedContext &context, const Shape &s) {
     if (s.dtype == IKBO_FP32)
         fail(IKBO_UNSUPPORTED, "linear compression on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
-    const int64_t chunks = parts(s.columns, kCompressionChunk);
+    const int64_t chunks = parts(s.columns, kRingChunk);
     if (s.batch * chunks > INT32_MAX || s.outputs > INT32_MAX || s.columns > INT32_MAX)
         fail(IKBO_UNSUPPORTED, "linear compression on CUDA counts candidates x columns / 64 in 32 bits; batch %lld x columns %lld is too large",
              static_cast<long long>(s.batch), static_cast<long long>(s.columns));

@@ -1,0 +1,189 @@
+// Concat-linear, warp-specialized and persistent:
+//   y[r, m] = activation( sum over direct blocks x_i[r] W_i^T + sum over addends rows_s[row_of_s[r], m] )
+//
+// The pipeline is that of split_rings.cuh: a chunk is 64 rows r, D[64 r x Width m] = x W^T, both operands K-major; the two
+// blocks of a cluster hold Width columns of y each and share the rows of x by multicast. x comes from up to kMaxInputs tensors,
+// one after the other along K, each padded to whole 64-blocks: the copy engine fills zeros past a row's end, and the packed
+// weight has zeros there.
+// Mapped blocks were multiplied before, once per source row and in fp32; a row of y looks its rows up here and adds them
+// before the activation and the only rounding. The first addend is read ahead of its use: its first 64 columns before the
+// tile's last K block, each following 64 while the ones before are converted.
+//
+// Resident: K fits the weight ring (64 x slots; 256 for Width 256): W is loaded once, and a row's result does not depend on
+// its position. Otherwise warpgroup 1 sums K in another cyclic order than warpgroup 0.
+//
+// Shared memory (Width = 256): W ring 4 x 32 KiB, x ring 4 x 16 KiB, staging 2 x 2 x 8 KiB = 224 KiB.
+// Registers (Width = 256): 128 accumulators + 2 x 32 of the addend per consumer thread; 232 for consumers, 40 for the others.
+#include "concat_linear.h"
+
+#include "activation.cuh"
+#include "split_rings.cuh"
+
+namespace {
+
+using namespace ikbo;
+using namespace ptx;
+
+struct InputMaps {
+    CUtensorMap map[kMaxInputs];
+};
+
+constexpr int kGroups = kConcatStagedColumns / 8;  // 8-column groups of the accumulator that are stored together
+
+// Two rows of a thread's fragment, 64 columns wide: what one addend contributes.
+struct AddendPart {
+    float2 value[2][kGroups];
+
+    IKBO_DEVICE void load(const float *const (&row)[2], int part) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int j = 0; j < kGroups; ++j)
+                value[h][j] = *reinterpret_cast<const float2 *>(row[h] + part * kConcatStagedColumns + 8 * j);
+    }
+    IKBO_DEVICE void add_to(float *d) const {
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int j = 0; j < kGroups; ++j) {
+                d[4 * j + 2 * h] += value[h][j].x;
+                d[4 * j + 2 * h + 1] += value[h][j].y;
+            }
+    }
+};
+
+template <typename T, int Width, bool Resident>
+IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles, const ConcatLinearWork &work,
+                         int first_column, int warpgroup, int thread) {
+    constexpr int kParts = Width / kConcatStagedColumns;
+    const int lane = thread % 32, warp = thread / 32;
+    const Epilogue &epilogue = work.epilogue;
+    RingConsumer<T, ConcatShape<Width>, Major::K, Resident> consumer{memory, work.ring, warpgroup, thread};
+    Ring<ConcatShape<Width>::stagings> staging;
+
+    const int before = work.ring.k_blocks - 1;  // K blocks before the last one of the tile, whichever comes first
+
+    const int my_row = warp * 16 + lane / 4, my_column = first_column + 2 * (lane % 4);
+    const auto row_of = [&](const Addend &addend, int tile, int h) {
+        const int row = min(tiles.chunk(tile, warpgroup) * kRingChunk + my_row + 8 * h, work.rows - 1);
+        return addend.row_of == nullptr ? 0 : __ldg(addend.row_of + row);
+    };
+    const auto part_row = [&](const Addend &addend, int source) { return addend.rows + source * addend.stride + my_column; };
+
+    consumer.skip(work.ring.skew * warpgroup);
+    int next[2] = {0, 0};  // source rows of the first addend, read a tile ahead
+    if (epilogue.addends > 0) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) next[h] = row_of(epilogue.addend[0], 0, h);
+    }
+#pragma unroll 1
+    for (int tile = 0; tile < tiles.count; ++tile) {
+        float d[Width / 2];
+        AddendPart ahead;
+        const float *rows[2] = {};
+        if (epilogue.addends > 0) {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                rows[h] = part_row(epilogue.addend[0], next[h]);
+                next[h] = row_of(epilogue.addend[0], min(tile + 1, tiles.count - 1), h);
+            }
+        }
+        consumer.template tile<kRingBlockK / kStepK>(d, before, 0, [&] {
+            if (tile == 0) wait_for_previous_grid();
+            if (epilogue.addends > 0) ahead.load(rows, 0);
+        });
+
+#pragma unroll
+        for (int part = 0; part < kParts; ++part, staging.advance()) {
+            float *values = d + part * (kConcatStagedColumns / 2);
+            if (epilogue.addends > 0) {
+                ahead.add_to(values);
+                if (part + 1 < kParts) ahead.load(rows, part + 1);
+            }
+            for (int s = 1; s < epilogue.addends; ++s) {
+                const Addend &addend = epilogue.addend[s];
+                const float *others[2] = {part_row(addend, row_of(addend, tile, 0)), part_row(addend, row_of(addend, tile, 1))};
+                AddendPart other;
+                other.load(others, part);
+                other.add_to(values);
+            }
+            if (epilogue.activation != 0) {
+#pragma unroll
+                for (int i = 0; i < kConcatStagedColumns / 2; ++i) values[i] = activate(values[i], epilogue.activation);
+            }
+            const uint32_t buffer = memory.staging(warpgroup, staging.slot);
+            const int row = warp * 16 + (lane & 7) + 8 * ((lane >> 3) & 1);
+            barrier_wait(memory.staging_free(warpgroup, staging.slot), staging.parity ^ 1);
+#pragma unroll
+            for (int j = 0; j < kGroups; j += 2) {
+                const float *v = values + 4 * j;
+                store_matrix_x4(buffer + row * 128 + (((j + (lane >> 4)) ^ (row & 7)) << 4), pack<T>(v[0], v[1]),
+                                pack<T>(v[2], v[3]), pack<T>(v[4], v[5]), pack<T>(v[6], v[7]));
+            }
+            fence_shared_for_copies();
+            barrier_arrive(memory.staged(warpgroup, staging.slot));
+        }
+    }
+    consumer.skip(work.ring.skew * (1 - warpgroup));
+}
+
+template <typename T, int Width, bool Resident>
+IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const CUtensorMap *output,
+                     const ConcatLinearWork &work) {
+    extern __shared__ __align__(1024) uint8_t bytes[];
+    const RingMemory<ConcatShape<Width>> memory{(shared_address(bytes) + 1023) & ~1023u};
+    const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
+    const RingTiles tiles(work.ring);
+    const int first_column = (tiles.width_pair * 2 + rank) * Width;
+
+    if (threadIdx.x == 0) memory.init_barriers();
+    cluster_sync();
+
+    if (warpgroup == kConsumers) {
+        fewer_registers<40>();
+        const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
+        if (elect_one()) {
+            if (warp == 0) {
+                load_weights<ConcatShape<Width>, Resident>(memory, tiles, work.ring, weight, first_column);
+            } else if (warp == 3) {
+                load_inputs<ConcatShape<Width>, Resident>(
+                    memory, tiles, work.ring, rank, [&](uint32_t to, uint32_t barrier, int chunk, int block) {
+                        int i = 0, first_block = 0;
+                        while (block >= work.end_block[i]) first_block = work.end_block[i++];
+                        tma_load_multicast(to, &inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
+                                           chunk * kRingChunk + rank * (kRingChunk / 2));
+                    });
+            } else {
+                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, [&](uint32_t from, int chunk, int part) {
+                    tma_store(output, from, first_column + part * kConcatStagedColumns, chunk * kRingChunk);
+                });
+            }
+        }
+        __syncwarp();
+    } else {
+        more_registers<232>();
+        consume<T, Width, Resident>(memory, tiles, work, first_column, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        __syncwarp();
+    }
+    // No block leaves while its peer may still multicast into it or arrive on its barriers.
+    cluster_sync();
+}
+
+}  // namespace
+
+#define IKBO_KERNEL(name, T, width, resident)                                                                          \
+    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
+        name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ InputMaps inputs,                     \
+             const __grid_constant__ CUtensorMap output, const __grid_constant__ ConcatLinearWork work) {              \
+        run<T, width, resident>(&weight, &inputs, &output, work);                                                      \
+    }
+#define IKBO_WIDTH(width)                                                                                              \
+    IKBO_KERNEL(concat_linear_bf16_##width, __nv_bfloat16, width, false)                                               \
+    IKBO_KERNEL(concat_linear_bf16_##width##_resident, __nv_bfloat16, width, true)                                     \
+    IKBO_KERNEL(concat_linear_fp16_##width, __half, width, false)                                                      \
+    IKBO_KERNEL(concat_linear_fp16_##width##_resident, __half, width, true)
+
+IKBO_WIDTH(64)
+IKBO_WIDTH(128)
+IKBO_WIDTH(192)
+IKBO_WIDTH(256)

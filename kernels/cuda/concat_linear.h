@@ -1,0 +1,35 @@
+// Launch parameters shared by the host and concat_linear.cu. Plain data, no device code.
+#pragma once
+
+#include "epilogue.h"
+#include "split_rings.h"
+
+namespace ikbo {
+
+constexpr int kConcatWidths[] = {64, 128, 192, 256}; // columns of y of a block's tile
+constexpr int kMaxInputs = 8;                        // blocks that are multiplied directly
+constexpr int kConcatStagedColumns = 64;
+
+// The weight ring always holds 128 KiB or less: K up to 64 x slots stays resident.
+template <int Width>
+using ConcatShape = RingShape<Width, Width == 192 ? 4 : 1024 / Width, Width == 192 ? 6 : 4, kRingChunk * kConcatStagedColumns * 2, 2>;
+
+constexpr int concat_weight_slots(int width) { return width == 192 ? 4 : 1024 / width; }
+constexpr int concat_shared_bytes(int width) {
+    switch (width) {
+    case 64: return ConcatShape<64>::bytes;
+    case 128: return ConcatShape<128>::bytes;
+    case 192: return ConcatShape<192>::bytes;
+    default: return ConcatShape<256>::bytes;
+    }
+}
+
+struct ConcatLinearWork {
+    RingWork ring;
+    int32_t rows;
+    int32_t inputs;                // blocks multiplied directly, each padded to whole K blocks
+    int32_t end_block[kMaxInputs]; // K block after the last one of each input
+    Epilogue epilogue;             // addends as wide as the grid's columns; the bias is one of them or in one of them
+};
+
+}  // namespace ikbo

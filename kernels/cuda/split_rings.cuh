@@ -1,0 +1,245 @@
+// The pipeline that linear_compression.cu and concat_linear.cu share: a persistent product of many small input tiles with one
+// weight, for a cluster of two blocks.
+//
+// Input tiles ("chunks") are 64 rows of D; each of a block's two consumer warpgroups multiplies one chunk with the block's tile
+// of the weight (Width rows of it, the columns of D). The two blocks of a cluster hold neighbouring weight tiles and take the
+// same chunks: each loads half of every input box and multicasts it to both. A cluster keeps its pair of weight tiles for
+// good, so the stream of weight boxes repeats and both warpgroups share it.
+//
+// Roles: warpgroups 0 and 1 consume; warp 8 loads the weight, warp 11 the inputs, warps 9 and 10 store what warpgroups 0 and 1
+// staged. Weight and inputs have rings of their own, because a slot of the one is worth more than a slot of the other.
+//
+// Skew: warpgroup 1 runs `skew` K blocks behind warpgroup 0, so that one multiplies during the other's epilogue. While the
+// weight streams, the K loop is cyclic and warpgroup 1 starts a tile at another block than warpgroup 0 (it sums in another
+// order). A resident weight (K fits the ring; loaded once) lets both start at block 0.
+#pragma once
+
+#include "split_rings.h"
+#include "wgmma.cuh"
+
+namespace ikbo {
+
+constexpr int kConsumers = 2;
+constexpr int kStepK = 16;
+
+template <class S>
+struct RingMemory {
+    uint32_t base;
+
+    IKBO_DEVICE uint32_t weight(int slot) const { return base + slot * S::weight_box; }
+    IKBO_DEVICE uint32_t input(int slot, int warpgroup) const {
+        return base + S::inputs + (slot * kConsumers + warpgroup) * S::input_box;
+    }
+    IKBO_DEVICE uint32_t staging(int warpgroup, int buffer) const {
+        return base + S::staging + (warpgroup * S::stagings + buffer) * S::staging_bytes;
+    }
+    IKBO_DEVICE uint32_t weight_full(int slot) const { return base + S::barriers + 8 * slot; }
+    IKBO_DEVICE uint32_t weight_free(int slot) const { return weight_full(S::weight_slots + slot); }
+    IKBO_DEVICE uint32_t input_full(int slot) const { return weight_full(2 * S::weight_slots + slot); }
+    IKBO_DEVICE uint32_t input_free(int slot) const { return input_full(S::input_slots + slot); }
+    IKBO_DEVICE uint32_t staged(int warpgroup, int buffer) const {
+        return input_full(2 * S::input_slots + warpgroup * S::stagings + buffer);
+    }
+    IKBO_DEVICE uint32_t staging_free(int warpgroup, int buffer) const {
+        return staged(kConsumers + warpgroup, buffer);
+    }
+
+    IKBO_DEVICE void init_barriers() const {
+        using namespace ptx;
+        for (int slot = 0; slot < S::weight_slots; ++slot) {
+            barrier_init(weight_full(slot), 1);
+            barrier_init(weight_free(slot), kConsumers);
+        }
+        for (int slot = 0; slot < S::input_slots; ++slot) {
+            barrier_init(input_full(slot), 1);
+            barrier_init(input_free(slot), 2 * kConsumers);  // of both blocks: a box is overwritten in both at once
+        }
+        for (int w = 0; w < kConsumers; ++w) {
+            for (int buffer = 0; buffer < S::stagings; ++buffer) {
+                barrier_init(staged(w, buffer), 128);
+                barrier_init(staging_free(w, buffer), 1);
+            }
+        }
+        fence_barrier_init();
+    }
+};
+
+// The tiles of this cluster: `count` groups of chunks, all for one pair of weight tiles.
+struct RingTiles {
+    int width_pair, first, stride, count, consumers;
+
+    IKBO_DEVICE explicit RingTiles(const RingWork &work) {
+        const int clusters = static_cast<int>(gridDim.x) / 2, cluster = static_cast<int>(blockIdx.x) / 2;
+        width_pair = cluster % work.width_pairs;
+        first = cluster / work.width_pairs;
+        stride = clusters / work.width_pairs;
+        count = (work.groups - first + stride - 1) / stride;
+        consumers = work.consumers;
+    }
+    IKBO_DEVICE int chunk(int tile, int warpgroup) const { return (first + tile * stride) * consumers + warpgroup; }
+};
+
+template <class S, bool Resident>
+IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work,
+                              const CUtensorMap *weight, int row) {
+    using namespace ptx;
+    const auto load = [&](int slot, int block) {
+        barrier_arrive_expect(memory.weight_full(slot), S::weight_box);
+        tma_load(memory.weight(slot), weight, memory.weight_full(slot), block * kRingBlockK, row);
+    };
+    if constexpr (Resident) {
+        for (int block = 0; block < work.k_blocks; ++block) load(block, block);
+    } else {
+        Ring<S::weight_slots> ring;
+        int block = work.first_block;
+        const int steps = tiles.count * work.k_blocks + work.skew;
+        for (int step = 0; step < steps; ++step, ring.advance()) {
+            barrier_wait(memory.weight_free(ring.slot), ring.parity ^ 1);
+            load(ring.slot, block);
+            if (++block == work.k_blocks) block = 0;
+        }
+    }
+}
+
+// `issue(to, barrier, chunk, block)` starts the multicast of this block's half of an input box (4 KiB).
+template <class S, bool Resident, class Issue>
+IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work, int rank,
+                             const Issue &issue) {
+    using namespace ptx;
+    Ring<S::input_slots> ring;
+    int block = work.first_block;
+    int tile[kConsumers] = {0, 0}, position[kConsumers] = {0, -work.skew};
+    const int steps = tiles.count * work.k_blocks + work.skew;
+    for (int step = 0; step < steps; ++step, ring.advance()) {
+        bool active[kConsumers];
+        uint32_t bytes = 0;
+#pragma unroll
+        for (int w = 0; w < kConsumers; ++w) {
+            active[w] = position[w] >= 0 && tile[w] < tiles.count && w < work.consumers;
+            bytes += active[w] ? S::input_box : 0;
+        }
+        barrier_wait(memory.input_free(ring.slot), ring.parity ^ 1);
+        barrier_arrive_expect(memory.input_full(ring.slot), bytes);
+#pragma unroll
+        for (int w = 0; w < kConsumers; ++w) {
+            if (active[w]) {
+                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(ring.slot),
+                      tiles.chunk(tile[w], w), Resident ? position[w] : block);
+            }
+            if (++position[w] == work.k_blocks) {
+                position[w] = 0;
+                ++tile[w];
+            }
+        }
+        if (++block == work.k_blocks) block = 0;
+    }
+}
+
+// `store(from, chunk, part)` starts the copy of one staged buffer.
+template <class S, class Store>
+IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, int warpgroup, int parts,
+                               const Store &store) {
+    using namespace ptx;
+    Ring<S::stagings> ring;
+    for (int tile = 0; tile < tiles.count; ++tile) {
+        for (int part = 0; part < parts; ++part, ring.advance()) {
+            barrier_wait(memory.staged(warpgroup, ring.slot), ring.parity);
+            store(memory.staging(warpgroup, ring.slot), tiles.chunk(tile, warpgroup), part);
+            copies_commit();
+            copies_read<0>();
+            barrier_arrive(memory.staging_free(warpgroup, ring.slot));
+        }
+    }
+    copies_written<0>();
+}
+
+// One consumer warpgroup's walk through the rings. A is the majorness of the input boxes: K (rows of 64 k) or MN (rows of 64
+// chunk rows); the weight is K-major.
+template <typename T, class S, ptx::Major A, bool Resident>
+struct RingConsumer {
+    const RingMemory<S> &memory;
+    const RingWork &work;
+    int warpgroup, thread;
+    ptx::Ring<S::weight_slots> weights = {};
+    ptx::Ring<S::input_slots> inputs = {};
+    int used_weight = 0, used_input = 0;  // slots of the block whose products are still in flight
+
+    IKBO_DEVICE void wait() const {
+        ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
+        ptx::barrier_wait(memory.input_full(inputs.slot), inputs.parity);
+    }
+    IKBO_DEVICE void release(int weight_slot, int input_slot) const {
+        if (thread < 2) {
+            ptx::barrier_arrive_at(memory.input_free(input_slot), thread);
+        } else if (!Resident && thread == 2) {
+            ptx::barrier_arrive(memory.weight_free(weight_slot));
+        }
+    }
+    IKBO_DEVICE void release_used() const { release(used_weight, used_input); }
+    IKBO_DEVICE void advance() {
+        used_weight = weights.slot;
+        used_input = inputs.slot;
+        if constexpr (Resident) {
+            if (++weights.slot == work.k_blocks) weights.slot = 0;
+        } else {
+            weights.advance();
+        }
+        inputs.advance();
+    }
+    // Input slots that only the other warpgroup uses, before the first or after the last tile.
+    IKBO_DEVICE void skip(int blocks) {
+        for (int i = 0; i < blocks; ++i) {
+            if constexpr (Resident) {
+                ptx::barrier_wait(memory.input_full(inputs.slot), inputs.parity);
+                release(0, inputs.slot);
+                inputs.advance();
+            } else {
+                wait();
+                release(weights.slot, inputs.slot);
+                advance();
+            }
+        }
+    }
+    // Issues one block; on return the block before it has completed.
+    template <int Steps>
+    IKBO_DEVICE void multiply(float (&d)[S::width / 2], bool accumulate) {
+        using namespace ptx;
+        constexpr int a_step = A == Major::K ? kStepK * 2 : kStepK * kRingChunk * 2;
+        wait();
+        const uint64_t a = swizzled_descriptor(memory.input(inputs.slot, warpgroup));
+        const uint64_t b = swizzled_descriptor(memory.weight(weights.slot));
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < Steps; ++step) {
+            wgmma_ss<T, S::width, A, Major::K>(d, a + step * descriptor_step(a_step), b + step * descriptor_step(kStepK * 2),
+                                               accumulate || step != 0);
+        }
+        wgmma_commit();
+        wgmma_wait<1>();
+    }
+    // One tile: `before` full blocks, `prefetch()`, a block of LastSteps steps of 16, `after` full blocks. d is complete.
+    template <int LastSteps, class Prefetch>
+    IKBO_DEVICE void tile(float (&d)[S::width / 2], int before, int after, const Prefetch &prefetch) {
+#pragma unroll 1
+        for (int i = 0; i < before; ++i) {
+            multiply<kRingBlockK / kStepK>(d, i != 0);
+            if (i != 0) release_used();
+            advance();
+        }
+        prefetch();
+        multiply<LastSteps>(d, before != 0);
+        if (before != 0) release_used();
+        advance();
+#pragma unroll 1
+        for (int i = 0; i < after; ++i) {
+            multiply<kRingBlockK / kStepK>(d, true);
+            release_used();
+            advance();
+        }
+        ptx::wgmma_wait<0>();
+        release_used();
+        ptx::pin(d);
+    }
+};
+
+}  // namespace ikbo

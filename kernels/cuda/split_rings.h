@@ -1,0 +1,37 @@
+// What the host and the kernels built on split_rings.cuh agree about. Plain data, no device code.
+#pragma once
+
+#include <stdint.h>
+
+namespace ikbo {
+
+constexpr int kRingThreads = 384;
+constexpr int kRingChunk = 64;  // rows of the input that one consumer warpgroup multiplies
+constexpr int kRingBlockK = 64; // 128 bytes: one swizzle row
+
+// How the tiles are laid over the grid; see split_rings.cuh.
+struct RingWork {
+    int32_t consumers;   // 2, or 1: warpgroup 1 idles, so that few chunks spread over more clusters
+    int32_t groups;      // of `consumers` chunks each
+    int32_t width_pairs; // pairs of weight tiles; a cluster keeps one
+    int32_t k_blocks;    // 64-wide blocks of K
+    int32_t first_block; // K block at which warpgroup 0 starts a tile; the order is cyclic
+    int32_t skew;        // how many K blocks later warpgroup 1 starts
+};
+
+// Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of pairs of input boxes
+// (64 x 64), and per consumer warpgroup `Stagings` output buffers.
+template <int Width, int WeightSlots, int InputSlots, int StagingBytes, int Stagings>
+struct RingShape {
+    static constexpr int width = Width, weight_slots = WeightSlots, input_slots = InputSlots;
+    static constexpr int staging_bytes = StagingBytes, stagings = Stagings;
+    static constexpr int weight_box = Width * kRingBlockK * 2, input_box = kRingChunk * kRingBlockK * 2;
+    static constexpr int inputs = WeightSlots * weight_box;
+    static constexpr int staging = inputs + InputSlots * 2 * input_box;
+    static constexpr int barriers = staging + 2 * Stagings * StagingBytes;
+    // With the barriers and what aligning to 1024 bytes may take.
+    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 2 * InputSlots + 4 * Stagings) + 1024;
+    static_assert(bytes <= 232448, "more than a block may have on compute capability 9.0");
+};
+
+}  // namespace ikbo
