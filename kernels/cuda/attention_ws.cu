@@ -5,7 +5,7 @@
 // Work: tiles of the plan (attention.h), dealt to the clusters in turn. Unit i of a tile goes to block i % Cluster,
 // warpgroup i / Cluster. Each block of a cluster loads its share of every K and V block and multicasts it.
 //
-// Roles (384 threads): warpgroups 0 and 1 compute, 240 registers each; warpgroup 2 loads, 32 registers: warp 0 K, warp 1 V,
+// Roles (384 threads): warpgroups 0 and 1 compute, 232 registers each; warpgroup 2 loads, 40 registers: warp 0 K, warp 1 V,
 // warp 2 the units (Q by TMA, one box per slot, and the row table by ordinary stores).
 //
 // Shared memory, D = 128, Keys = 176: K and V 2 stages x 44 KB each, Q 3 slots x 16 KB, unit table 2 KB: 226 KB of 227.
@@ -570,7 +570,7 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
     if constexpr (Cluster > 1) ptx::cluster_sync();
 
     if (group == kConsumers) {
-        ptx::fewer_registers<32>();
+        ptx::fewer_registers<40>();
         const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
         if (warp == 0) load_keys<D, Keys, Stages, Cluster>(k, p, shared + Smem::k, shared + Smem::k_full, shared + Smem::k_empty);
         if (warp == 1) load_keys<D, Keys, Stages, Cluster>(v, p, shared + Smem::v, shared + Smem::v_full, shared + Smem::v_empty);
@@ -578,7 +578,7 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
         // No block leaves while another one still copies into it or arrives at its barriers.
         if constexpr (Cluster > 1) ptx::cluster_sync();
     } else {
-        ptx::more_registers<240>();
+        ptx::more_registers<232>();
         Consumer<T, D, Keys, Stages, QSlots, Cluster> consumer(p, shared, units, group);
         consumer.run();
         if constexpr (Cluster > 1) ptx::cluster_sync();

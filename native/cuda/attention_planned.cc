@@ -58,7 +58,7 @@ class Planned {
         kernel_ = context->kernel("attention_ws", name, launch_.shared_bytes);
 
         const CurrentContext current(context->handle);
-        clusters_ = resident_clusters(kernel_, launch_);
+        clusters_ = variant_.cluster == 1 ? context->multiprocessors : resident_clusters(kernel_, launch_);
         if (clusters_ < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a block of %s", name.c_str());
 
         const int64_t full = s_.batch * units_.chunks / (units_.pack * tile_units_);
