@@ -5,7 +5,7 @@ import type { ReadyArm } from './arm-run';
 export interface RoundHooks {
   sample(arm: string, regime: Regime, milliseconds: number): void;
   /** Share of the budget used, 0 to 1. */
-  progress(regime: Regime, round: number, share: number): void;
+  progress(round: number, share: number): Promise<void>;
   /** Throws when the run was cancelled; also lets messages come in. */
   breathe(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function measureRounds(
       samples.get(id)?.push(milliseconds);
       hooks.sample(id, regime, milliseconds);
     }
-    hooks.progress(regime, round + 1, Math.min(1, used()));
+    await hooks.progress(round + 1, Math.min(1, used()));
   }
   return samples;
 }

@@ -52,7 +52,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     const limit = acceptedError(context, problem, reference);
     if (plan.arms.some(({ work }) => work.kind === 'torch')) {
       await progress('starting PyTorch');
-      torch = await connectTorch(problem, opened, context, hooks, warnings);
+      torch = await connectTorch(problem, opened, context, progress, warnings);
     }
     for (const arm of plan.arms) {
       await progress(`checking: ${arm.title}`);
@@ -91,19 +91,31 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
   }
 }
 
-type Progress = (stage: string, share?: number) => Promise<void>;
+interface Progress {
+  /** Looks for a cancel and gives the process a moment to read its messages. `share`: of the rounds of one regime. */
+  (stage: string, share?: number): Promise<void>;
+  /** Says the last stage again: a sign of life. */
+  repeat(): void;
+}
 
-/** Counts steps, looks for a cancel at each, and gives the process a moment to read its messages. */
 function stages(hooks: RunHooks, plan: Plan): Progress {
   const total = plan.arms.length + PARTS_OF_ROUNDS * plan.request.regimes.length + 4;
   let done = 0;
-  return async (stage, share) => {
-    await new Promise((resolve) => setImmediate(resolve));
-    if (hooks.cancelled()) throw new Cancelled('cancelled');
-    hooks.progress(stage, Math.min(total, done + (share ?? 0) * PARTS_OF_ROUNDS), total);
+  let last: [string, number] = ['starting', 0];
+  const repeat = (): void => hooks.progress(last[0], last[1], total);
+  const next = async (stage: string, share?: number): Promise<void> => {
+    await breathe(hooks);
+    last = [stage, Math.min(total, done + (share ?? 0) * PARTS_OF_ROUNDS)];
+    repeat();
     if (share === undefined) done += 1;
     else if (share >= 1) done += PARTS_OF_ROUNDS;
   };
+  return Object.assign(next, { repeat });
+}
+
+async function breathe(hooks: RunHooks): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  if (hooks.cancelled()) throw new Cancelled('cancelled');
 }
 
 async function measureAll(
@@ -119,11 +131,8 @@ async function measureAll(
     await progress(stage, 0);
     const samples = await measureRounds(ready, regime, seconds / regimes.length, {
       sample: hooks.sample,
-      progress: (_, round, share) => void progress(`${stage}, round ${round}`, Math.min(share, 0.999)),
-      breathe: async () => {
-        await new Promise((resolve) => setImmediate(resolve));
-        if (hooks.cancelled()) throw new Cancelled('cancelled');
-      },
+      progress: (round, share) => progress(`${stage}, round ${round}`, Math.min(share, 0.999)),
+      breathe: () => breathe(hooks),
     });
     await progress(stage, 1);
     for (const { arm, check, problem, peakBytes } of ready)
@@ -144,7 +153,7 @@ async function connectTorch(
   problem: Problem,
   opened: OpenDevice,
   context: SamplerContext,
-  hooks: RunHooks,
+  progress: Progress,
   warnings: string[],
 ): Promise<Torch | null> {
   const python = problem.plan.request.python ?? '';
@@ -154,7 +163,7 @@ async function connectTorch(
       device: opened.info,
       threads: opened.units,
       flushBytes: context.flushBytes,
-      alive: () => hooks.progress('waiting for PyTorch', 0, 0),
+      alive: () => void progress.repeat(),
     });
   } catch (error) {
     warnings.push(`No PyTorch arms: ${error instanceof Error ? error.message : String(error)}.`);
