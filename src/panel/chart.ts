@@ -4,6 +4,11 @@ import { longest } from './arms';
 import { h, setFraction } from './dom';
 import { milliseconds, times } from './format';
 
+/** Only a difference that the statistics confirm is pointed out. */
+function roleOf({ role, speedup }: ArmRow): ArmRow['role'] {
+  return role === 'best' && speedup?.verdict !== 'faster' ? 'other' : role;
+}
+
 const NOTES: Readonly<Record<ArmRow['role'], string>> = {
   base: 'with the bundled kernels',
   bound: 'not a fix: starts from finished copies',
@@ -18,7 +23,9 @@ export function chart(rows: readonly ArmRow[]): HTMLElement {
   return h('div.chart', { 'aria-hidden': 'true' }, ...rows.map((row) => bar(row, scale)), scale > 0 && axis(scale));
 }
 
-function bar({ arm, role, speedup }: ArmRow, scale: number): HTMLElement {
+function bar(row: ArmRow, scale: number): HTMLElement {
+  const { arm, speedup } = row;
+  const role = roleOf(row);
   const label = h(
     'div.label',
     {},

@@ -1,7 +1,7 @@
 /** One finished run: the answer, the warnings, the bars, the numbers, where they come from, and the way out. */
 import type { BenchResult, Regime } from '../protocol/bench';
 import { OPS } from '../protocol/dims';
-import { REGIMES, type FromPanel } from '../protocol/panel';
+import { REGIMES, type ExportFormat, type FromPanel } from '../protocol/panel';
 import { rowsOf } from './arms';
 import { chart } from './chart';
 import { fill, h } from './dom';
@@ -110,8 +110,8 @@ function environment({ environment: at, request }: BenchResult): HTMLElement {
         ? `${significant(at.ceilings.gflops)} GFLOP/s, ${significant(at.ceilings.gbytes)} GB/s in this run`
         : '',
     ],
-    ['Before', clocks(at.clocksBefore)],
-    ['After', clocks(at.clocksAfter)],
+    ['Clocks before', clocks(at.clocksBefore)],
+    ['Clocks after', clocks(at.clocksAfter)],
     ['Seed', String(request.seed)],
   ];
   const shown = lines.filter(([, value]) => value !== '');
@@ -119,7 +119,14 @@ function environment({ environment: at, request }: BenchResult): HTMLElement {
 }
 
 function exports(result: BenchResult, send: (message: FromPanel) => void): HTMLElement {
-  const button = (format: 'json' | 'markdown', title: string) =>
+  const button = (format: ExportFormat, title: string) =>
     h('button', { type: 'button', onclick: () => send({ type: 'export', format, result }) }, title);
-  return h('div.exports', {}, button('json', 'Export JSON'), button('markdown', 'Export Markdown'));
+  return h(
+    'div.exports',
+    {},
+    button('json', 'Export JSON'),
+    button('markdown', 'Markdown'),
+    button('csv', 'CSV'),
+    button('svg', 'SVG'),
+  );
 }

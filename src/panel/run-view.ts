@@ -63,7 +63,7 @@ export function failureView(send: (message: FromPanel) => void): View {
         h('p', {}, message),
         command && h('div.line', {}, h('code', {}, command), copy || null),
         details && h('details', {}, h('summary', {}, 'What the benchmark process said last'), h('pre', {}, details)),
-        h('button', { type: 'button', onclick: () => send({ type: 'findDevices' }) }, 'Look again'),
+        command && h('button', { type: 'button', onclick: () => send({ type: 'findDevices' }) }, 'Look again'),
       ),
     );
   });

@@ -48,7 +48,7 @@ export type ToPanel =
   | { readonly type: 'failed'; readonly failure: Failure }
   | { readonly type: 'cancelled' };
 
-export type ExportFormat = 'json' | 'markdown';
+export type ExportFormat = 'json' | 'markdown' | 'csv' | 'svg';
 
 /** What the panel lets its user decide; the extension adds the interpreter and the seed. */
 export type RunRequest = Omit<BenchRequest, 'python' | 'seed' | 'arms'>;

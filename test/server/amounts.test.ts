@@ -19,6 +19,8 @@ describe('amounts', () => {
 
   it('prints the formula where sizes are not known', () => {
     assert.equal(describeCopy(cost({})), 'B*Ku*2 bytes copied per call');
+    assert.equal(describeCopy(cost({ bytes: '?*B*2' })), 'copied on every call');
+    assert.equal(describeCopy(cost({ bytes: 'user.shape[0]*'.repeat(5) })), 'copied on every call');
   });
 
   it('moves to the next unit before four digits', () => {

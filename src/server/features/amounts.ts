@@ -10,9 +10,13 @@ export function formatFlops(flops: number): string {
   return formatScaled(flops, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP', 'PFLOP']);
 }
 
+/** A formula longer than this says less than nothing in a lens. */
+const LONGEST_FORMULA = 48;
+
 export function describeCopy(cost: Cost): string {
-  if (cost.bytesValue === null) return `${cost.bytes} bytes copied per call`;
-  return `${formatBytes(cost.bytesValue)} copied per call${describeBindings(cost)}`;
+  if (cost.bytesValue !== null) return `${formatBytes(cost.bytesValue)} copied per call${describeBindings(cost)}`;
+  const readable = !cost.bytes.includes('?') && cost.bytes.length <= LONGEST_FORMULA;
+  return readable ? `${cost.bytes} bytes copied per call` : 'copied on every call';
 }
 
 /** " at B=1024, U=15": only the names that the formula contains. */

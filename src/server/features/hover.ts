@@ -43,13 +43,12 @@ function chainLines(document: LensDocument, { chain }: Finding): string[] {
 
 function costLines({ cost, materialized }: Finding): string[] {
   const bytes = cost.bytesValue === null ? '' : ` = ${formatBytes(cost.bytesValue)}${describeBindings(cost)}`;
+  const formula = cost.bytes === '?' ? 'not known from the source' : `\`${cost.bytes}\` bytes`;
   const flops = cost.flopsValue === null ? '' : ` = ${formatFlops(cost.flopsValue)}`;
   return [
-    materialized
-      ? `Copied per call: \`${cost.bytes}\` bytes${bytes}`
-      : 'Nothing is copied: the broadcast stays a view.',
-    ...(cost.flops === '0' ? [] : [`Computed again for every copy: \`${cost.flops}\` FLOP${flops}`]),
-  ];
+    materialized ? `Copied per call: ${formula}${bytes}` : 'Nothing is copied: the broadcast stays a view.',
+    /^[0?]$/.test(cost.flops) ? '' : `Computed again for every copy: \`${cost.flops}\` FLOP${flops}`,
+  ].filter((line) => line !== '');
 }
 
 function rewriteLine(rewrite: Rewrite): string {

@@ -1,0 +1,49 @@
+/** Activation: commands, the language server, the benchmark panel. Everything slow is started, not waited for. */
+import { loadBegan } from './clock';
+import * as vscode from 'vscode';
+import { BENCH_TARGETS_REQUEST, parseBenchTarget, type BenchTarget } from '../protocol/editor';
+import { createBench } from './bench';
+import { createBenchmarkPanel } from './benchmark-panel';
+import { showDevices } from './devices';
+import { trackFindings } from './findings-context';
+import { explainRule } from './rule-page';
+import { createServer } from './server';
+import { createStatus } from './status';
+
+let stop: (() => Promise<void>) | undefined;
+const loaded = performance.now() - loadBegan;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const began = performance.now();
+  const output = vscode.window.createOutputChannel('IKBO Lens', { log: true });
+  const status = createStatus();
+  const server = createServer(context, output, status.server);
+  stop = server.stop;
+  const bench = createBench(context);
+  const panel = createBenchmarkPanel({
+    extension: context.extensionUri,
+    bench,
+    targets: async () => (await server.request<BenchTarget[]>(BENCH_TARGETS_REQUEST)) ?? [],
+    onDevices: status.devices,
+  });
+  const command = (name: string, run: (argument: unknown) => Promise<void>) =>
+    vscode.commands.registerCommand(name, run);
+  context.subscriptions.push(
+    output,
+    status.item,
+    panel.disposable,
+    trackFindings(),
+    command('ikboLens.openBenchmark', (target) => panel.open(parseBenchTarget(target))),
+    command('ikboLens.explain', (rule) => explainRule(context, rule)),
+    command('ikboLens.showDevices', () => showDevices(bench, status)),
+    command('ikboLens.restartServer', () => server.start()),
+  );
+  setImmediate(() => void server.start());
+  // Between loading and activating, the editor does other things: those are not counted.
+  const own = performance.now() - began;
+  output.info(`activated in ${(loaded + own).toFixed(1)} ms: ${loaded.toFixed(1)} to load, ${own.toFixed(1)} to run`);
+}
+
+export async function deactivate(): Promise<void> {
+  await stop?.();
+}

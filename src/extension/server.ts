@@ -1,0 +1,60 @@
+/** The language server's process and the client that talks to it, which is loaded only when it is started. */
+import * as vscode from 'vscode';
+import type { LanguageClient, LanguageClientOptions } from 'vscode-languageclient/node';
+import type { ServerState } from './status';
+
+export interface Server {
+  /** Starts it, or starts it again. A failure is said to the user and in the output channel; never rejects. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Undefined while the server does not run. */
+  request<T>(method: string): Promise<T | undefined>;
+}
+
+export function createServer(
+  context: vscode.ExtensionContext,
+  output: vscode.LogOutputChannel,
+  onState: (state: ServerState) => void,
+): Server {
+  let client: LanguageClient | undefined;
+  return {
+    async start() {
+      onState('starting');
+      try {
+        client ??= await createClient(context, output, onState);
+        await (client.isRunning() ? client.restart() : client.start());
+      } catch (error) {
+        onState('stopped');
+        output.error(error instanceof Error ? error : String(error));
+        const message = 'IKBO Lens: the language server did not start. The output channel "IKBO Lens" says why.';
+        void vscode.window.showErrorMessage(message);
+      }
+    },
+    async stop() {
+      await client?.stop();
+    },
+    request: async <T>(method: string) => (client?.isRunning() ? client.sendRequest<T>(method) : undefined),
+  };
+}
+
+async function createClient(
+  context: vscode.ExtensionContext,
+  output: vscode.LogOutputChannel,
+  onState: (state: ServerState) => void,
+): Promise<LanguageClient> {
+  const began = performance.now();
+  const { LanguageClient: Client, State, TransportKind } = await import('vscode-languageclient/node');
+  const run = { module: context.asAbsolutePath('dist/server.js'), transport: TransportKind.ipc };
+  const debug = { ...run, options: { execArgv: ['--nolazy', '--inspect=6009'] } };
+  const options: LanguageClientOptions = {
+    documentSelector: [{ language: 'python' }],
+    // The server names this command in its lenses: this client has a panel.
+    initializationOptions: { benchCommand: 'ikboLens.openBenchmark' },
+    outputChannel: output,
+  };
+  const client = new Client('ikboLens', 'IKBO Lens', { run, debug }, options);
+  const states = { [State.Stopped]: 'stopped', [State.Starting]: 'starting', [State.Running]: 'running' } as const;
+  client.onDidChangeState(({ newState }) => onState(states[newState]));
+  output.info(`language client loaded in ${(performance.now() - began).toFixed(1)} ms`);
+  return client;
+}
