@@ -1,19 +1,22 @@
 /** ONNX models: read, check, show. Bytes in, plain data out; nothing here opens a file. */
 import type { Analysis } from '../engine';
-import type { Note } from '../finding';
+import type { Finding, Note } from '../finding';
 import { analyse } from './analyse';
 import { textAround } from './around';
 import { buildGraph } from './graph';
 import { findingOf } from './judge/report';
 import type { Model } from './model';
+import { planRewrites } from './rewrite';
 import { readModel } from './read';
 import { OnnxError, type ByteSource } from './source';
+import { sizeOf, type Piece } from './splice';
 import { printModel, type ModelText } from './text';
 
 export { OnnxError, memorySource, type ByteSource } from './source';
 export { readModel } from './read';
 export { printModel, type LineRange, type ModelText } from './text';
 export type { Model } from './model';
+export { chunks, sizeOf, type Piece } from './splice';
 
 export interface ModelOptions {
   /** Numbers for the model's size symbols, for the cost: `{ B: 1024 }`. */
@@ -53,4 +56,50 @@ export function showModel(model: Model, options: ShowOptions = {}): ModelText {
   const text = textAround(buildGraph(model), printed, options.around);
   if (text === null) throw new Error(`no node and no value is called '${options.around}'`);
   return { ...printed, text };
+}
+
+export interface RewriteOptions extends ModelOptions {
+  /** Only findings of this rule (`IKB101`) or at this line (`IKB101:27`); all when empty. */
+  readonly only?: readonly string[];
+  /** Also where the ratio makes it a loss. */
+  readonly force?: boolean;
+}
+
+export interface RewriteOutcome {
+  readonly finding: Finding;
+  /** The kind of rewrite: `decompose`, `algebra`, `sink`, `fold`, `drop-expand`. */
+  readonly id: string;
+  readonly title: string;
+  /** Null when it was applied, else why it was not. */
+  readonly reason: string | null;
+}
+
+export interface RewrittenModel {
+  readonly outcomes: readonly RewriteOutcome[];
+  /** The new file: ranges of the old one and new bytes. Write them with `chunks`. */
+  readonly pieces: readonly Piece[];
+  readonly size: number;
+}
+
+/** Rewrites what can be rewritten. The source is only read. Throws `OnnxError` for an unreadable model. */
+export function rewriteModel(path: string, source: ByteSource, options: RewriteOptions = {}): RewrittenModel {
+  const analysed = analyse(readModel(source));
+  const context = { path, program: analysed.program, text: printModel(analysed.model), shapes: options.shapes ?? {} };
+  const only = options.only ?? [];
+  const chosen = analysed.matches
+    .map((match) => ({ match, finding: findingOf(context, match) }))
+    .filter(
+      ({ finding }) =>
+        only.length === 0 || only.includes(finding.rule) || only.includes(`${finding.rule}:${finding.line}`),
+    );
+  const { outcomes, pieces } = planRewrites(
+    analysed,
+    chosen.map(({ match }) => match),
+    options.force ?? false,
+  );
+  const told = outcomes.flatMap(({ match, id, title, reason }) => {
+    const finding = chosen.find((other) => other.match === match)?.finding;
+    return finding ? [{ finding, id, title, reason }] : [];
+  });
+  return { outcomes: told, pieces, size: sizeOf(pieces) };
 }

@@ -1,0 +1,149 @@
+/**
+ * Exact algebra for differences and products of copied rows: W [q, k, q-k, q*k] = (W1+W3) q + (W2-W3) k + W4 (q*k).
+ * Every distinct term is multiplied once, with the sum of the weights of the blocks it stands in.
+ */
+import type { Value } from '../graph';
+import type { Event } from '../judge/events';
+import type { Spread } from '../judge/spread';
+import { addNode, madeOf, placeBefore, refuse, splitAt, type Builder, type Made, type Place } from './builder';
+import { columnsOf, finishSum, linearOf } from './linear';
+import { replicaOf, shrink, type Shrinker, type Shrunk } from './shrink';
+
+/** coefficient * factor * factor ... */
+interface Product {
+  readonly coefficient: number;
+  readonly factors: readonly Value[];
+}
+
+/** A value as a sum of products of values, through Add, Sub, Neg and Mul of operands of the same rank. */
+function productsOf(builder: Builder, value: Value, depth = 0): readonly Product[] {
+  const atom = [{ coefficient: 1, factors: [value] }];
+  const { producer } = value;
+  if (!producer || depth > 6 || producer.scope !== builder.program.graph.main || producer.call) return atom;
+  const rank = madeOf(builder, value).shape.length;
+  const parts = producer.inputs.map((input) =>
+    input && builder.program.shape(input)?.length === rank ? productsOf(builder, input, depth + 1) : null,
+  );
+  const [a, b] = parts;
+  const scale = (products: readonly Product[], by: number): Product[] =>
+    products.map((p) => ({ ...p, coefficient: p.coefficient * by }));
+  switch (producer.node.op) {
+    case 'Add':
+      return a && b ? [...a, ...b] : atom;
+    case 'Sub':
+      return a && b ? [...a, ...scale(b, -1)] : atom;
+    case 'Neg':
+      return a ? scale(a, -1) : atom;
+    case 'Mul': {
+      const [x, y] = [a?.[0], b?.[0]];
+      if (!a || !b || !x || !y || a.length > 1 || b.length > 1) return atom;
+      return [{ coefficient: x.coefficient * y.coefficient, factors: [...x.factors, ...y.factors] }];
+    }
+    default:
+      return atom;
+  }
+}
+
+interface Entry {
+  readonly factors: readonly Value[];
+  readonly width: number;
+  /** Which block's weight counts how often. */
+  readonly weights: { readonly block: number; readonly coefficient: number }[];
+}
+
+export function splitAlgebra(builder: Builder, spread: Spread, event: Event): void {
+  const { sink, operand, contracted, axis } = event;
+  const linear = linearOf(builder, event);
+  const place = placeBefore(builder, sink);
+  const columns = columnsOf(builder, operand, contracted);
+  const entries: Entry[] = [];
+  columns.forEach(({ value, width }, block) => {
+    for (const { coefficient, factors } of productsOf(builder, value)) {
+      const known = entries.find((entry) => entry.width === width && sameFactors(entry.factors, factors));
+      if (known) known.weights.push({ block, coefficient });
+      else entries.push({ factors, width, weights: [{ block, coefficient }] });
+    }
+  });
+  const parts = splitAt(
+    place,
+    linear.weight.name,
+    linear.weightAxis,
+    columns.map(({ width }) => width),
+  );
+  const shrinker: Shrinker = { place, spread, done: new Map() };
+  const isShared = (value: Value): boolean => replicaOf(spread, value, axis) !== null;
+  const small: { back: Shrunk['back']; made: Made; weight: string }[] = [];
+  const kept: { made: Made; weight: string }[] = [];
+  for (const entry of entries) {
+    const weight = weightOf(place, parts, entry);
+    if (!entry.factors.every(isShared)) kept.push({ made: factorProduct(shrinker, entry, axis), weight });
+    else if (entry.factors.length > 1 || !entry.factors[0]) refuse('a product of several copied tensors');
+    else {
+      const { value: made, back } = shrink(shrinker, entry.factors[0], axis);
+      small.push({ back, made, weight });
+    }
+  }
+  if (small.length === 0) refuse('no term is the same for every copy');
+  if (kept.length >= columns.length) refuse('as many products would be left as there are');
+  finishSum(place, event, linear, small, joined(place, kept, linear.weightAxis, contracted));
+}
+
+function joined(
+  place: Place,
+  kept: readonly { made: Made; weight: string }[],
+  weightAxis: number,
+  contracted: number,
+): { made: Made; weight: string } | null {
+  const [first, ...rest] = kept;
+  if (!first || rest.length === 0) return first ?? null;
+  const concat = (names: readonly string[], axis: number): string =>
+    addNode(place, 'Concat', names, { attributes: { axis: BigInt(axis) } });
+  const name = concat(
+    kept.map(({ made }) => made.name),
+    contracted,
+  );
+  return {
+    made: { name, shape: first.made.shape },
+    weight: concat(
+      kept.map((part) => part.weight),
+      weightAxis,
+    ),
+  };
+}
+
+/** A term with a free factor stays at full size, but reads the copied factor by broadcasting. */
+function factorProduct(s: Shrinker, { factors }: Entry, axis: number): Made {
+  const names = factors.map((value): Made => {
+    if (!replicaOf(s.spread, value, axis)) return madeOf(s.place.builder, value);
+    const small = shrink(s, value, axis);
+    if (small.back.kind !== 'all') refuse('a product with looked-up rows needs the copy');
+    return small.value;
+  });
+  const [first, ...rest] = names;
+  const full = factors.find((value) => !replicaOf(s.spread, value, axis));
+  if (!first || !full) return refuse('a term without factors');
+  const name = rest.reduce((product, { name }) => addNode(s.place, 'Mul', [product, name]), first.name);
+  return { name, shape: madeOf(s.place.builder, full).shape };
+}
+
+/** coefficient1 * W1 + coefficient2 * W2 ...: constant, so that a runtime computes it once at loading. */
+function weightOf(place: Place, parts: readonly string[], { weights }: Entry): string {
+  let sum: string | null = null;
+  // A positive one first, so that no negation is needed where there is one.
+  for (const { block, coefficient } of [...weights].sort((a, b) => b.coefficient - a.coefficient)) {
+    const part = parts[block] ?? '';
+    if (Math.abs(coefficient) !== 1) refuse(`a block counts ${coefficient} times`);
+    if (sum === null) sum = coefficient > 0 ? part : addNode(place, 'Neg', [part]);
+    else sum = addNode(place, coefficient > 0 ? 'Add' : 'Sub', [sum, part]);
+  }
+  return sum ?? refuse('a term without a weight');
+}
+
+function sameFactors(a: readonly Value[], b: readonly Value[]): boolean {
+  const rest = [...b];
+  return a.length === b.length && a.every((value) => {
+    const at = rest.indexOf(value);
+    if (at >= 0) rest.splice(at, 1);
+    return at >= 0;
+  }); // prettier-ignore
+}

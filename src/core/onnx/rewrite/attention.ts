@@ -1,0 +1,116 @@
+/**
+ * Products in which a batch axis of one operand is a copy: keys and values of an attention repeated over heads or over
+ * the batch, or any operand that the product would broadcast by itself. The copies become rows of the other operand, or
+ * a broadcast axis; what stands between the products stays as it is.
+ */
+import { divide, isOne, multiply, type Dim } from '../../tensor/dim';
+import type { Event } from '../judge/events';
+import type { Spread } from '../judge/spread';
+import {
+  addNode,
+  madeOf,
+  placeBefore,
+  refuse,
+  reshapeTo,
+  unsqueezeAt,
+  type Builder,
+  type Made,
+  type Place,
+} from './builder';
+import { shrink, type Shrunk } from './shrink';
+
+export function foldProduct(builder: Builder, spread: Spread, event: Event): void {
+  const { sink, operand, axis } = event;
+  const place = placeBefore(builder, sink);
+  const small = shrink({ place, spread, done: new Map() }, operand, axis);
+  if (sink.node.op === 'Attention' && sink.node.domain === '') return nativeAttention(place, event, small);
+  if (sink.node.op !== 'MatMul') refuse(`${sink.node.op} needs keys and values in full`);
+  const other = sink.inputs[1 - event.operandIndex];
+  const out = sink.outputs[0];
+  if (!other || !out) refuse('a product without a second operand');
+  const full = madeOf(builder, other);
+  const result = madeOf(builder, out);
+  if (small.back.kind === 'index')
+    refuse('which copy reads what is known at run time only, so that nothing can be folded');
+  builder.replaced.add(sink.node);
+  if (small.back.kind === 'all' && isOne(small.value.shape[axis] ?? null)) {
+    product(place, event, full.name, small.value.name, out.name);
+    return;
+  }
+  const at = axis + full.shape.length - madeOf(builder, operand).shape.length;
+  const source = small.value.shape[axis] ?? null;
+  const ratio = divide(full.shape[at] ?? null, source);
+  if (small.back.kind === 'blocks' && at === full.shape.length - 3 && event.operandIndex === 1) {
+    foldIntoRows(place, event, full, small, at, ratio, result, out.name);
+  } else broadcastInside(place, event, full, small, at, ratio, result, out.name);
+}
+
+/** One node with the operands on their sides. */
+function product(place: Place, event: Event, other: string, operand: string, output?: string): string {
+  const inputs = event.operandIndex === 1 ? [other, operand] : [operand, other];
+  return addNode(place, 'MatMul', inputs, output === undefined ? {} : { outputs: [output] });
+}
+
+/** [.., s*r, L, D] becomes [.., s, r*L, D]: the copies are further rows of the same product. */
+function foldIntoRows(
+  place: Place,
+  event: Event,
+  full: Made,
+  small: Shrunk,
+  at: number,
+  ratio: Dim,
+  result: Made,
+  output: string,
+): void {
+  const fold = (shape: readonly Dim[]): Dim[] =>
+    shape.map((dim, i) =>
+      i === at ? (small.value.shape[event.axis] ?? null) : i === at + 1 ? multiply(ratio, dim) : dim,
+    );
+  const folded = reshapeTo(place, full, fold(full.shape));
+  const name = product(place, event, folded.name, small.value.name);
+  const back = reshapeTo(place, { name, shape: fold(result.shape) }, result.shape);
+  addNode(place, 'Identity', [back.name], { outputs: [output] });
+}
+
+/** The copied axis is cut in two, and the small operand has size 1 where it is copied. */
+function broadcastInside(
+  place: Place,
+  event: Event,
+  full: Made,
+  small: Shrunk,
+  at: number,
+  ratio: Dim,
+  result: Made,
+  output: string,
+): void {
+  const source = small.value.shape[event.axis] ?? null;
+  const [outer, inner] = small.back.kind === 'blocks' ? [source, ratio] : [ratio, source];
+  const cut = (shape: readonly Dim[]): Dim[] => shape.flatMap((dim, i) => (i === at ? [outer, inner] : [dim]));
+  const opened = reshapeTo(place, full, cut(full.shape));
+  const ones = small.back.kind === 'blocks' ? event.axis + 1 : event.axis;
+  // A leading axis that is missing broadcasts by itself.
+  const operand = ones === 0 ? small.value : unsqueezeAt(place, small.value, [ones]);
+  const name = product(place, event, opened.name, operand.name);
+  const back = reshapeTo(place, { name, shape: cut(result.shape) }, result.shape);
+  addNode(place, 'Identity', [back.name], { outputs: [output] });
+}
+
+/** The standard operator shares key and value heads itself. */
+function nativeAttention(place: Place, event: Event, small: Shrunk): void {
+  const { sink, operandIndex } = event;
+  if (event.code !== 'IKB202' || small.back.kind !== 'blocks')
+    refuse('Attention wants keys and values for every row of the batch');
+  const inputs = sink.inputs.map((value, i) => (i === operandIndex ? small.value.name : (value?.name ?? '')));
+  const { builder } = place;
+  // Keys and values are two events of one node: the second one edits what the first one made.
+  const at = builder.placed.findIndex(({ like }) => like === sink.node);
+  const made = builder.placed[at];
+  if (made) {
+    const merged = made.node.inputs.map((name, i) => (i === operandIndex ? small.value.name : name));
+    builder.placed.splice(at, 1);
+    builder.placed.push({ ...made, node: { ...made.node, inputs: merged } });
+    return;
+  }
+  builder.replaced.add(sink.node);
+  addNode(place, 'Attention', inputs, { like: sink.node, outputs: sink.outputs.map((value) => value?.name ?? '') });
+}

@@ -1,0 +1,34 @@
+/** Rewrites a model so that its copies never exist. The result is a list of pieces; the original is not touched. */
+import type { Analysed } from '../analyse';
+import type { OnnxMatch } from '../judge/select';
+import { splice, type Piece } from '../splice';
+import { editsOf } from './apply';
+import { createBuilder, type Builder } from './builder';
+import { kindOf, planMatch } from './plan';
+
+export interface Outcome {
+  readonly match: OnnxMatch;
+  readonly id: string;
+  readonly title: string;
+  /** Null when it was applied. */
+  readonly reason: string | null;
+}
+
+export interface Plan {
+  readonly outcomes: readonly Outcome[];
+  readonly pieces: readonly Piece[];
+}
+
+/** Applies what can be applied of these matches. `force` lets rewrites pass that would not pay. */
+export function planRewrites(analysed: Analysed, matches: readonly OnnxMatch[], force: boolean): Plan {
+  const { model, program, spread } = analysed;
+  let builder: Builder = createBuilder(program);
+  const outcomes = matches.map((match): Outcome => {
+    const { id, title } = kindOf(match);
+    const next = planMatch(builder, spread, match, force);
+    if (typeof next === 'string') return { match, id, title, reason: next };
+    builder = next;
+    return { match, id, title, reason: null };
+  });
+  return { outcomes, pieces: splice(model.source.size, editsOf(model, builder)) };
+}

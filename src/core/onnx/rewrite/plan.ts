@@ -1,0 +1,84 @@
+/** Which rewrite fits a match, whether it pays, and why not where it does not. */
+import type { Event } from '../judge/events';
+import { ratioOf } from '../judge/layout';
+import type { OnnxMatch } from '../judge/select';
+import { originsOf } from '../judge/select';
+import type { Spread } from '../judge/spread';
+import { splitAlgebra } from './algebra';
+import { foldProduct } from './attention';
+import { fork, Refusal, type Builder } from './builder';
+import { splitLinear } from './linear';
+import { sinkBroadcast } from './sink';
+
+export interface RewriteKind {
+  readonly id: string;
+  readonly title: string;
+  readonly build: (builder: Builder, spread: Spread, event: Event) => void;
+}
+
+const SPLIT: RewriteKind = {
+  id: 'decompose',
+  title: 'Split the product and compute the shared part once',
+  build: splitLinear,
+};
+const ALGEBRA: RewriteKind = {
+  id: 'algebra',
+  title: 'Split the product by exact algebra and compute the shared part once',
+  build: splitAlgebra,
+};
+const SINK: RewriteKind = {
+  id: 'sink',
+  title: 'Copy after the last row-wise operator instead of before the first',
+  build: sinkBroadcast,
+};
+const FOLD: RewriteKind = { id: 'fold', title: 'Fold the copies into the rows of the product', build: foldProduct };
+const DROP: RewriteKind = {
+  id: 'drop-expand',
+  title: 'Drop the copy and let the product broadcast',
+  build: foldProduct,
+};
+
+export function kindOf(match: OnnxMatch): RewriteKind {
+  switch (match.events[0].code) {
+    case 'IKB101':
+    case 'IKB103':
+      return match.events[0].form.blocks.length > 1 ? SPLIT : SINK;
+    case 'IKB102':
+      return SINK;
+    case 'IKB104':
+      return ALGEBRA;
+    case 'IKB201':
+    case 'IKB202':
+      return FOLD;
+    case 'IKB301':
+      return DROP;
+  }
+}
+
+/** Below so many copies per source row a split product is no faster: the sums cost what the products save. */
+const LEAST_COPIES = 3;
+
+/** Why the rewrite would not pay, or null. Unknown ratios are let pass: the report says what they depend on. */
+export function costObjection(match: OnnxMatch): string | null {
+  if (kindOf(match) !== SPLIT && kindOf(match) !== ALGEBRA) return null;
+  const ratios = originsOf(match).map(({ mapped }) => ratioOf(mapped));
+  if (ratios.some((ratio) => ratio === null)) return null;
+  const best = Math.max(...ratios.map((ratio) => ratio ?? 0));
+  return best < LEAST_COPIES ? `${Number(best.toFixed(2))} copies per row do not pay for splitting the product` : null;
+}
+
+/** The builder with this match rewritten, or the reason why not. Nothing half done stays behind. */
+export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, force: boolean): Builder | string {
+  const objection = force ? null : costObjection(match);
+  if (objection) return objection;
+  const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
+  if (inside) return 'it is inside a function or a subgraph';
+  const next = fork(builder);
+  try {
+    for (const event of match.events) kindOf(match).build(next, spread, event);
+    return next;
+  } catch (error) {
+    if (error instanceof Refusal) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Lets a copy sink below everything that works row by row: products, activations, whole perceptrons and self-attention
+ * run once per source row, and only what is left is copied.
+ */
+import { equal, isOne, type Dim } from '../../tensor/dim';
+import type { Operator, Value } from '../graph';
+import type { Event } from '../judge/events';
+import { sinkOf } from '../judge/sinks';
+import type { Spread } from '../judge/spread';
+import { collapse, type Replica } from '../judge/state';
+import { addNode, madeOf, refuse, type Builder, type Place } from './builder';
+import { shrink } from './shrink';
+import { spreadBack } from './spread-back';
+
+export function sinkBroadcast(builder: Builder, spread: Spread, event: Event): void {
+  const origins = new Set(event.replicas.flatMap(({ origin }) => (origin ? [origin.operator] : [])));
+  const start = event.sink.outputs[0];
+  if (!start) refuse('the product has no output');
+  const ends = frontier(spread, start, origins);
+  if (ends.length === 0) refuse('nothing reads the product');
+  for (const value of ends) copyLater(builder, spread, value, origins);
+}
+
+/** The copied axis of a value that comes from one of these operators. */
+function copiedAxis(
+  spread: Spread,
+  value: Value,
+  origins: ReadonlySet<Operator>,
+): { axis: number; replica: Replica } | null {
+  const state = spread.stateOf(value);
+  if (!state) return null;
+  const axes = collapse(state);
+  for (const [axis, found] of axes.entries()) {
+    if (found?.kind === 'replica' && found.origin && origins.has(found.origin.operator))
+      return { axis, replica: found };
+  }
+  return null;
+}
+
+/**
+ * The last values on every way that are still one row per source: they are read by something that tells copies apart.
+ * Each is taken back over views and pointwise operators to where the copy is a plain one.
+ */
+function frontier(spread: Spread, start: Value, origins: ReadonlySet<Operator>): Value[] {
+  const seen = new Set<Value>();
+  const ends = new Set<Value>();
+  const queue = [start];
+  for (let value = queue.pop(); value; value = queue.pop()) {
+    if (seen.has(value) || !copiedAxis(spread, value, origins)) continue;
+    seen.add(value);
+    const results = value.uses.map(({ operator }) => operator.outputs);
+    const telling = results.some((outputs) => outputs.some((out) => out && !copiedAxis(spread, out, origins)));
+    const readsShape = value.uses.every(({ operator }) => operator.node.op === 'Shape');
+    if (value.isOutput || (telling && !readsShape)) ends.add(plainBefore(spread, value, origins));
+    for (const out of results.flat()) if (out) queue.push(out);
+  }
+  return [...ends];
+}
+
+function plainBefore(spread: Spread, value: Value, origins: ReadonlySet<Operator>): Value {
+  const found = copiedAxis(spread, value, origins);
+  const { producer } = value;
+  if (!found || !producer || isPlain(found.replica)) return value;
+  const [data] = producer.inputs;
+  if (sinkOf(producer.node.domain, producer.node.op) || !data || !copiedAxis(spread, data, origins)) return value;
+  return plainBefore(spread, data, origins);
+}
+
+const isPlain = ({ mapped }: Replica): boolean => mapped.map.kind === 'all' || mapped.map.kind === 'indexed';
+
+function copyLater(builder: Builder, spread: Spread, value: Value, origins: ReadonlySet<Operator>): void {
+  const found = copiedAxis(spread, value, origins);
+  const { producer } = value;
+  if (!found || !producer) refuse('the copy is lost on the way');
+  if (producer.outputs.length > 1) refuse(`${producer.node.op} has several outputs`);
+  const { axis } = found;
+  const extent = madeOf(builder, value).shape[axis] ?? null;
+  const place: Place = { builder, before: producer.node, stem: `${(producer.node.name || value.name) ?? ''}/ikbo` };
+  const small = shrink({ place, spread, done: new Map() }, value, axis);
+  const lazy =
+    small.back.kind === 'all' &&
+    !value.isOutput &&
+    value.uses.every((use) => broadcasts(builder, use.operator, value, axis, extent));
+  const full = spreadBack(place, small, axis, extent, lazy);
+  builder.replaced.add(producer.node);
+  if (lazy) builder.reshaped.add(value.name);
+  rename(builder, full.name, value.name, place);
+}
+
+/** True when the operator gives the same result for one row: it broadcasts, and another input has the rows in full. */
+function broadcasts(builder: Builder, op: Operator, value: Value, axis: number, extent: Dim): boolean {
+  if (!/^(Add|Sub|Mul|Div)$/.test(op.node.op) || op.node.domain !== '') return false;
+  const rank = madeOf(builder, value).shape.length;
+  return op.inputs.some((input) => {
+    const shape = input && input !== value ? builder.program.shape(input) : null;
+    const at = axis - rank + (shape?.length ?? 0);
+    return (
+      shape !== null &&
+      shape !== undefined &&
+      at >= 0 &&
+      !isOne(shape[at] ?? null) &&
+      equal(shape[at] ?? null, extent) === true
+    );
+  });
+}
+
+/** Makes the last new node write the old name; where that is no new node, an Identity does. */
+function rename(builder: Builder, from: string, to: string, place: Place): void {
+  const at = builder.placed.findIndex(({ node }) => node.outputs.includes(from));
+  const found = builder.placed[at];
+  const readElsewhere = builder.placed.some(({ node }) => node.inputs.includes(from));
+  if (!found || readElsewhere) {
+    addNode(place, 'Identity', [from], { outputs: [to] });
+    return;
+  }
+  builder.placed[at] = {
+    ...found,
+    node: { ...found.node, outputs: found.node.outputs.map((name) => (name === from ? to : name)) },
+  };
+}

@@ -1,0 +1,89 @@
+/** From the small tensor back to one row per copy. */
+import { equal, valueOf, type Dim } from '../../tensor/dim';
+import type { Operator } from '../graph';
+import { addNode, gatherRows, ints, refuse, shapeVector, type Made, type Place, type Size } from './builder';
+import type { Shrunk } from './shrink';
+
+/**
+ * The full rows of a small value along `axis`. With `lazy` an axis of size 1 is left to the broadcasting of whatever
+ * reads the result.
+ */
+export function spreadBack(
+  place: Place,
+  small: Shrunk,
+  axis: number,
+  extent: Dim,
+  lazy: boolean,
+  rows: Size | null = null,
+): Made {
+  const { value, back } = small;
+  switch (back.kind) {
+    case 'all':
+      return lazy ? value : expandAxis(place, value, axis, rows ?? extentOf(place, back.origin, extent), extent);
+    case 'index':
+      return gatherRows(place, value, back.index, axis, extent);
+    case 'blocks':
+    case 'cycle':
+      return gatherRows(place, value, rowIndex(place, value, axis, extent, rows, back.kind), axis, extent);
+  }
+}
+
+/** How many rows there are: a number, or the size that the copying operator was given. */
+function extentOf({ builder }: Place, origin: Operator, extent: Dim): Size {
+  const number = valueOf(extent);
+  if (number !== null) return number;
+  const [, target] = origin.inputs;
+  const out = origin.outputs[0];
+  const shape = out && builder.program.shape(out);
+  const axis = shape?.findIndex((dim) => equal(dim, extent) === true) ?? -1;
+  if (axis < 0 || !target) refuse('the number of copies is not at hand');
+  // An operand of the copying operator that has the rows in full.
+  for (const input of origin.inputs) {
+    const own = input && builder.program.shape(input);
+    const at = own && shape ? axis - (shape.length - own.length) : -1;
+    if (input && own && at >= 0 && equal(own[at] ?? null, extent) === true) return { of: input.name, axis: at };
+  }
+  if (!/^(Expand|Tile)$/.test(origin.node.op)) refuse('the number of copies is not at hand');
+  return { element: target.name, at: axis };
+}
+
+function expandAxis(place: Place, value: Made, axis: number, rows: Size, extent: Dim): Made {
+  const sizes = value.shape.map((_, i): Size => (i === axis ? rows : 1));
+  const name = addNode(place, 'Expand', [value.name, shapeVector(place, sizes)]);
+  return { name, shape: value.shape.map((dim, i) => (i === axis ? extent : dim)) };
+}
+
+/** The source row of every position, computed from the sizes alone: i // ratio or i mod source. */
+function rowIndex(
+  place: Place,
+  value: Made,
+  axis: number,
+  extent: Dim,
+  rows: Size | null,
+  kind: 'blocks' | 'cycle',
+): string {
+  const { builder } = place;
+  const [source, count] = [valueOf(value.shape[axis] ?? null), valueOf(extent)];
+  if (source !== null && count !== null && count <= 4096) {
+    const ratio = count / source;
+    return ints(
+      builder,
+      Array.from({ length: count }, (_, i) => (kind === 'cycle' ? i % source : Math.floor(i / ratio))),
+    );
+  }
+  if (!rows && count === null) refuse('the number of copies is not at hand');
+  const total = scalar(place, count ?? rows ?? 0);
+  const all = addNode(place, 'Range', [ints(builder, [0], true), total, ints(builder, [1], true)]);
+  const size = scalar(place, source ?? { of: value.name, axis });
+  if (kind === 'cycle') return addNode(place, 'Mod', [all, size]);
+  return addNode(place, 'Div', [all, addNode(place, 'Div', [total, size])]);
+}
+
+function scalar(place: Place, size: Size): string {
+  const { builder } = place;
+  if (typeof size === 'number') return ints(builder, [size], true);
+  const vector = shapeVector(place, [size]);
+  return builder.opset < 13
+    ? addNode(place, 'Squeeze', [vector], { attributes: { axes: [0n] } })
+    : addNode(place, 'Squeeze', [vector, ints(builder, [0])]);
+}
