@@ -1,7 +1,7 @@
 // npm run demo: the main job on examples/, from installation to a measured gain. Works before node_modules exists.
 //   1 findings   2 every rewrite as a unified diff, on copies   3 a numeric check of each   4 a benchmark   5 a short report
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ensurePackages, root } from './packages.mjs';
 import { missing, python } from './tools.mjs';
@@ -14,8 +14,11 @@ function run(command, args, options = {}) {
   return spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, ...options });
 }
 
-function must(command, args, what) {
-  const result = run(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+/** Kernels take minutes to compile, and without a GPU nothing would run them. */
+const hasGpu = () => existsSync('/dev/nvidiactl');
+
+function must(command, args, what, env = {}) {
+  const result = run(command, args, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } });
   if (result.status !== 0) throw new Error(`${what} failed; its output is above`);
 }
 
@@ -54,7 +57,7 @@ try {
   must('node', ['scripts/build.mjs'], 'the build');
   const noNative = missing.native();
   if (noNative) console.log(`Native library not built: ${noNative}`);
-  else must('node', ['scripts/native.mjs', 'build'], 'the native build');
+  else must('node', ['scripts/native.mjs', 'build'], 'the native build', { IKBO_CUDA: hasGpu() ? '1' : '0' });
 
   title('1. Findings in examples/');
   const shown = ikbo('check', 'examples');

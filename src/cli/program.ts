@@ -1,7 +1,7 @@
 /** The `ikbo` command: options and help. What each subcommand does is in its own file. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../../package.json';
-import { bench } from './bench';
+import { bench, type BenchArguments } from './bench';
 import { check, FORMATS, type CheckArguments } from './check';
 import type { Context } from './context';
 import { devices } from './devices';
@@ -93,9 +93,11 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--device <device>', 'cpu or cuda:N (default: the best one present)')
     .addOption(new Option('--dtype <dtype>', 'element type').choices(['fp32', 'fp16', 'bf16'] as const))
     .addOption(
-      new Option('--grouping <grouping>', 'how candidates map to users')
-        .choices(['uniform', 'uneven', 'unsorted'] as const)
-        .default('uniform' as const),
+      new Option('--grouping <grouping>', 'how candidates map to users').choices([
+        'uniform',
+        'uneven',
+        'unsorted',
+      ] as const),
     )
     .addOption(
       new Option('--regime <regime>', 'rest between launches')
@@ -108,7 +110,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--python <path>', 'interpreter for the torch arms (default: IKBO_PYTHON, else python3; "none" for none)')
     .option('--json', 'print the result as JSON', false)
     .option('--markdown', 'print the result as a Markdown table', false)
-    .action(async (options: Parameters<typeof bench>[1]) => set(await bench(context, options)));
+    .action(async (options: BenchArguments) => set(await bench(context, options)));
 
   root
     .command('devices')

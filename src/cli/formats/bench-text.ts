@@ -1,0 +1,56 @@
+/** A benchmark's result for a terminal. */
+import type { ArmResult, BenchResult, Comparison } from '../../protocol/bench';
+import { OPS } from '../../protocol/dims';
+
+export function benchText(result: BenchResult): string {
+  const { request, environment } = result;
+  const dims = Object.entries(request.dims).map(([name, size]) => `${name}=${size}`);
+  const head = [
+    `${OPS[request.op].title}, ${request.dtype}, ${request.grouping}: ${dims.join(' ')}`,
+    `${environment.device.name} (${environment.device.detail}), ${environment.date}`,
+  ];
+  const tables = request.regimes.map((regime) => table(result.arms.filter((arm) => arm.regime === regime)));
+  const ceilings = environment.ceilings;
+  const tail = [
+    ...(ceilings
+      ? [`ceilings measured in this run: ${ceilings.gflops.toFixed(0)} GFLOP/s, ${ceilings.gbytes.toFixed(0)} GB/s`]
+      : []),
+    ...result.comparisons.map((comparison) => verdict(comparison, result)),
+    ...result.warnings.map((warning) => `warning: ${warning}`),
+  ];
+  return [...head, '', ...tables, '', ...tail].join('\n') + '\n';
+}
+
+function table(arms: readonly ArmResult[]): string {
+  const regime = arms[0]?.regime ?? '';
+  const rows = arms.map((arm) => {
+    if (!arm.timing) return [arm.title, arm.problem ?? 'not measured'];
+    const { median, low, high } = arm.timing;
+    return [
+      arm.title,
+      `${milliseconds(median)} ms`,
+      `[${milliseconds(low)}, ${milliseconds(high)}]`,
+      `${(arm.gflops ?? 0).toFixed(0)} GFLOP/s`,
+      `${(arm.gbytes ?? 0).toFixed(1)} GB/s`,
+      arm.check ? `error ${arm.check.error.toExponential(1)}${arm.check.ok ? '' : ' WRONG'}` : '',
+    ];
+  });
+  const widths = [0, 1, 2, 3, 4].map((at) =>
+    Math.max(0, ...rows.filter((row) => row.length > 2).map((row) => row[at]?.length ?? 0)),
+  );
+  const width = Math.max(widths[0] ?? 0, ...rows.map((row) => row[0]?.length ?? 0));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, at) => (at === 0 ? cell.padEnd(width) : row.length > 2 ? cell.padStart(widths[at] ?? 0) : cell))
+      .join('  '),
+  );
+  return [`median per call, 95 % interval (${regime})`, ...lines].join('\n');
+}
+
+function verdict({ base, arm, ratio, low, high, verdict: word, regime }: Comparison, result: BenchResult): string {
+  const title = (id: string) => result.arms.find((one) => one.id === id)?.title ?? id;
+  const where = result.request.regimes.length > 1 ? ` (${regime})` : '';
+  return `${title(arm)} against ${title(base)}${where}: ${ratio.toFixed(2)}x [${low.toFixed(2)}, ${high.toFixed(2)}], ${word}`;
+}
+
+const milliseconds = (value: number): string => value.toPrecision(4);
