@@ -42,10 +42,18 @@ export interface PythonParser {
 
 const ERROR_TYPE = 0xffff;
 
-export async function createParser(grammars: Grammars): Promise<PythonParser> {
+/** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
+let runtime: Promise<CursorModule> | undefined;
+
+async function initRuntime(binary: Uint8Array): Promise<CursorModule> {
   const module = {} as CursorModule & Record<string, unknown>;
-  module['wasmBinary'] = grammars.runtime;
+  module['wasmBinary'] = binary;
   await Parser.init(module);
+  return module;
+}
+
+export async function createParser(grammars: Grammars): Promise<PythonParser> {
+  const module = await (runtime ??= initRuntime(grammars.runtime));
   const language = await Language.load(grammars.python);
   const parser = new Parser();
   parser.setLanguage(language);
