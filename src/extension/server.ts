@@ -47,7 +47,8 @@ async function createClient(
   const run = { module: context.asAbsolutePath('dist/server.js'), transport: TransportKind.ipc };
   const debug = { ...run, options: { execArgv: ['--nolazy', '--inspect=6009'] } };
   const options: LanguageClientOptions = {
-    documentSelector: [{ language: 'python' }],
+    // Not the other side of a diff, nor the cells of a notebook, which are no files of their own.
+    documentSelector: ['file', 'untitled'].map((scheme) => ({ language: 'python', scheme })),
     // The server names this command in its lenses: this client has a panel.
     initializationOptions: { benchCommand: 'ikboLens.openBenchmark' },
     outputChannel: output,

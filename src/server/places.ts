@@ -12,7 +12,7 @@ export interface Place {
 /** A document outside of every folder is a project of its own: its folder is the root. */
 export function placeOf(uri: string, folders: readonly string[]): Place {
   const file = fileOf(uri);
-  if (!file) return { root: null, path: uri.slice(uri.lastIndexOf('/') + 1) };
+  if (!file) return { root: null, path: uri.replace(/^.*[:/]/, '') };
   const inside = (folder: string) => !relative(folder, file).startsWith('..') && !isAbsolute(relative(folder, file));
   const holding = folders.filter(inside).sort((a, b) => b.length - a.length);
   const root = holding[0] ?? dirname(file);

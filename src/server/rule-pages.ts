@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 const known = new Map<string, string | undefined>();
 
 /** A file URI that every editor can open; undefined where the page is not installed. */
-export function rulePage(rule: string): string | undefined {
+export function rulePageUri(rule: string): string | undefined {
   if (!known.has(rule)) {
     const path = join(__dirname, '..', 'docs', 'rules', `${rule}.md`);
     known.set(rule, existsSync(path) ? pathToFileURL(path).href : undefined);

@@ -1,7 +1,7 @@
 /** Commands that any client can run: what the editor extension has in its own interface, as plain messages. */
 import { ErrorCodes, ResponseError, type Connection } from 'vscode-languageserver';
 import { parseBenchTarget } from '../../protocol/editor';
-import { rulePage } from '../rule-pages';
+import { rulePageUri } from '../rule-pages';
 
 export const EXPLAIN = 'ikbo.explain';
 export const SHOW_BENCH_COMMAND = 'ikbo.showBenchCommand';
@@ -24,7 +24,7 @@ export async function executeCommand(connection: Connection, command: string, ar
 }
 
 async function explain(connection: Connection, rule: string, texts: readonly string[]): Promise<void> {
-  const page = rulePage(rule);
+  const page = rulePageUri(rule);
   const actions = page ? [{ title: OPEN_PAGE }] : [];
   const answer = await connection.window.showInformationMessage(`${rule}. ${texts.join(' ')}`, ...actions);
   if (page && answer?.title === OPEN_PAGE) await connection.window.showDocument({ uri: page });

@@ -9,7 +9,7 @@ import type { TextDocument } from 'vscode-languageserver-textdocument';
 import type { ChainStep, Finding, Level, Note, Rewrite, Site } from '../../core/finding';
 import type { DiagnosticData, RewriteData } from '../../protocol/editor';
 import type { LensDocument } from '../documents';
-import { rulePage } from '../rule-pages';
+import { rulePageUri } from '../rule-pages';
 import { uriOf } from '../places';
 import { rangeOf } from '../positions';
 import type { Session } from '../session';
@@ -37,7 +37,7 @@ function noteOf(document: LensDocument, { line, message }: Note): Diagnostic {
 }
 
 function diagnosticOf(session: Session, document: LensDocument, finding: Finding): Diagnostic {
-  const page = rulePage(finding.rule);
+  const page = rulePageUri(finding.rule);
   const data: DiagnosticData = {
     version: document.text.version,
     rule: finding.rule,

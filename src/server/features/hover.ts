@@ -1,10 +1,11 @@
 /** What the finding under the cursor costs, which way the copy takes, and what can be done. */
 import { MarkupKind, type Hover, type Position } from 'vscode-languageserver';
 import type { Finding, Rewrite } from '../../core/finding';
+import { RULES } from '../../core/rules';
 import type { LensDocument } from '../documents';
 import { uriOf } from '../places';
 import { contains, rangeOf } from '../positions';
-import { rulePage } from '../rule-pages';
+import { rulePageUri } from '../rule-pages';
 import type { Session } from '../session';
 import { describeRewrite } from './wording';
 import { describeBindings, formatBytes, formatFlops } from './amounts';
@@ -23,13 +24,15 @@ export function hover(session: Session, document: LensDocument, position: Positi
 /** On the broadcast itself, where the diagnostic shows message and chain, they are not said again. */
 function text(document: LensDocument, finding: Finding, diagnosed: boolean): string {
   const { rule, message, rewrites } = finding;
-  const page = rulePage(rule);
+  const page = rulePageUri(rule);
+  const about = RULES.find(({ code }) => code === rule);
   const parts = [
+    about ? `**${rule}: ${about.name}.** ${about.summary}.` : `**${rule}**`,
     diagnosed ? '' : message,
     costLines(finding).join('  \n'),
     diagnosed ? '' : chainLines(document, finding).join('\n'),
     rewrites.map(rewriteLine).join('\n'),
-    page ? `[About ${rule}](${page})` : rule,
+    page ? `[About ${rule}](${page})` : '',
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
