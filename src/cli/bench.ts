@@ -6,7 +6,7 @@ import { findConfig } from '../project/config';
 import type { BenchRequest, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
 import { checkDims, OPS } from '../protocol/dims';
 import { analyse } from './analyse';
-import type { Context } from './context';
+import { hostOptions, type Context } from './context';
 import { toUsageError } from './devices';
 import { benchText } from './formats/bench-text';
 import { EXIT, UsageError, type ExitCode } from './output';
@@ -34,7 +34,7 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
     for (const { name, title, detail } of presets) context.output.out(`${name.padEnd(24)} ${title}: ${detail}\n`);
     return EXIT.clean;
   }
-  const device = given.device ?? (await bestDevice());
+  const device = given.device ?? (await bestDevice(context));
   const request = completeRequest({
     ...(await shapes(context, given, device)),
     device,
@@ -48,7 +48,11 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
   const stop = (): void => abort.abort();
   process.once('SIGINT', stop);
   try {
-    const result = await runBench(request, { signal: abort.signal, onProgress: progress(context) }).catch(toUsageError);
+    const result = await runBench(request, {
+      ...hostOptions(context),
+      signal: abort.signal,
+      onProgress: progress(context),
+    }).catch(toUsageError);
     if (given.json) context.output.out(`${JSON.stringify(result, null, 2)}\n`);
     else context.output.out(given.markdown ? markdownReport(result) : benchText(result));
     return result.arms.some((arm) => arm.check?.ok === false) ? EXIT.findings : EXIT.clean;
@@ -57,8 +61,8 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
   }
 }
 
-async function bestDevice(): Promise<string> {
-  const { devices } = await listDevices().catch(toUsageError);
+async function bestDevice(context: Context): Promise<string> {
+  const { devices } = await listDevices(hostOptions(context)).catch(toUsageError);
   return (devices.find((device) => device.kind === 'cuda') ?? devices[0])?.id ?? 'cpu';
 }
 

@@ -1,4 +1,6 @@
 /** What every subcommand needs: where it runs, where it writes, and the engine, made on first use. */
+import { join } from 'node:path';
+import type { HostOptions } from '../bench/client';
 import type { Engine } from '../core/engine';
 import { createEngine } from '../core/create-engine';
 import { readGrammars } from '../project/grammars';
@@ -16,4 +18,10 @@ export interface Context {
 export function createContext(root: string, dist: string, output: Output): Context {
   let engine: Promise<Engine> | undefined;
   return { root, dist, output, engine: () => (engine ??= createEngine(readGrammars(dist))) };
+}
+
+/** Where the benchmark's child process and the native addon are. */
+export function hostOptions(context: Context): HostOptions {
+  const addonPath = process.env['IKBO_ADDON'] ?? join(context.dist, 'ikbo.node');
+  return { hostPath: join(context.dist, 'host.js'), addonPath };
 }

@@ -1,10 +1,10 @@
 import { BenchError, listDevices } from '../bench/client';
-import type { Context } from './context';
+import { hostOptions, type Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
 
 /** `ikbo devices`: what can be measured here, and why what is missing is missing. */
 export async function devices(context: Context, json: boolean): Promise<ExitCode> {
-  const found = await listDevices().catch(toUsageError);
+  const found = await listDevices(hostOptions(context)).catch(toUsageError);
   if (json) {
     context.output.out(`${JSON.stringify(found, null, 2)}\n`);
     return EXIT.clean;

@@ -1,0 +1,266 @@
+/** The real commands, in process, on files in a fresh folder. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createContext } from '../../src/cli/context';
+import { UsageError } from '../../src/cli/output';
+import { program } from '../../src/cli/program';
+import type { Report } from '../../src/core/finding';
+
+const dist = join(__dirname, '../../dist');
+
+const BAD = `import torch
+import torch.nn as nn
+
+
+class Ranker(nn.Module):
+    def __init__(self, du, dc):
+        super().__init__()
+        self.fc = nn.Linear(du + dc, 8)
+
+    def forward(self, user, cand, n):
+        u = user.repeat_interleave(n, dim=0)
+        return self.fc(torch.cat([u, cand], dim=-1))
+`;
+const CLEAN = 'import torch\n\n\ndef f(x):\n    return x + 1\n';
+
+interface Run {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+describe('ikbo', () => {
+  let root = '';
+  beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'ikbo-'))));
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const write = (path: string, text: string | Uint8Array) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  const ikbo = async (...args: string[]): Promise<Run> => {
+    let out = '';
+    let error = '';
+    const context = createContext(root, dist, { out: (t) => (out += t), error: (t) => (error += t), color: false });
+    const code = await program(context, ['node', 'ikbo', ...args]);
+    return { code, out, error };
+  };
+  const report = ({ out }: Run) => JSON.parse(out) as Report;
+
+  describe('check', () => {
+    it('finds, with exit code 1', async () => {
+      write('m.py', BAD);
+      const run = await ikbo('check');
+      assert.equal(run.code, 1);
+      assert.match(run.out, /m\.py:11:13: warning IKB101/);
+      assert.match(run.out, /1 finding, 1 fixable/);
+    });
+    it('is silent on clean files, with exit code 0', async () => {
+      write('m.py', CLEAN);
+      const run = await ikbo('check', '.');
+      assert.deepEqual([run.code, run.out.includes('0 findings')], [0, true]);
+    });
+    it('an empty folder is clean', async () => assert.equal((await ikbo('check')).code, 0));
+    it('JSON has the documented shape, relative paths, 1-based places and the same twice', async () => {
+      write('a/m.py', BAD);
+      const [first, second] = [
+        report(await ikbo('check', '--format', 'json')),
+        report(await ikbo('check', '--format', 'json')),
+      ];
+      assert.deepEqual(first.findings, second.findings);
+      assert.equal(first.schema, 'ikbo-report/1');
+      const [finding] = first.findings;
+      assert.ok(finding);
+      assert.deepEqual(
+        [finding.rule, finding.path, finding.line, finding.column, finding.endLine, finding.materialized],
+        ['IKB101', 'a/m.py', 11, 13, 11, true],
+      );
+      assert.equal(
+        BAD.split('\n')[finding.line - 1]?.slice(finding.column - 1, finding.endColumn - 1),
+        'user.repeat_interleave(n, dim=0)',
+      );
+      assert.equal(finding.consumer.line, 12);
+      for (const rewrite of finding.rewrites) assert.equal(rewrite.edits.length === 0, rewrite.tier === 'none');
+    });
+    it('broken, binary and foreign files get a line each, and the rest is analysed', async () => {
+      write('good.py', BAD);
+      write('broken.py', `${BAD}\ndef g(:\n    return ((\n`);
+      write('binary.py', Uint8Array.of(1, 0, 2));
+      write('latin.py', Uint8Array.of(0x23, 0xe9, 10));
+      symlinkSync('.', join(root, 'loop'));
+      const run = report(await ikbo('check', '--format', 'json', '.', 'missing'));
+      assert.deepEqual(
+        run.errors.map(({ path }) => path),
+        ['binary.py', 'latin.py', 'loop', 'missing'],
+      );
+      assert.deepEqual(
+        run.findings.map(({ path }) => path),
+        ['broken.py', 'good.py'],
+      );
+    });
+    it('exit code 2 when nothing could be read', async () => assert.equal((await ikbo('check', 'missing.py')).code, 2));
+    it('exit code 2 and a hint for wrong usage', async () => {
+      const run = await ikbo('check', '--format', 'xml');
+      assert.equal(run.code, 2);
+      assert.match(run.error, /text, json, sarif, github, junit/);
+      assert.equal((await ikbo('chekc')).code, 2);
+    });
+    it('takes the configuration, and shape bindings from it', async () => {
+      write('m.py', BAD);
+      write('ikbo.toml', 'ignore = ["IKB101"]\n');
+      assert.equal((await ikbo('check')).code, 0);
+      write('ikbo.toml', '[severity]\nIKB101 = "error"\n');
+      assert.equal(report(await ikbo('check', '--format', 'json')).findings[0]?.level, 'error');
+      write('ikbo.toml', 'ignore = 3');
+      await assert.rejects(ikbo('check'), /ignore must be a list/);
+    });
+    it('a suppression comment silences, an unused one is noted', async () => {
+      write('m.py', BAD.replace('dim=0)', 'dim=0)  # ikbo: ignore[IKB101]'));
+      write('n.py', CLEAN.replace('+ 1', '+ 1  # ikbo: ignore'));
+      const run = await ikbo('check');
+      assert.equal(run.code, 0);
+      assert.match(run.out, /n\.py:5: note: unused/);
+    });
+    it('a baseline hides old findings and not new ones', async () => {
+      write('m.py', BAD);
+      assert.equal((await ikbo('check', '--write-baseline', 'base.json')).code, 0);
+      write('ikbo.toml', 'baseline = "base.json"\n');
+      assert.equal((await ikbo('check')).code, 0);
+      assert.equal((await ikbo('check', '--ignore-baseline')).code, 1);
+      write('n.py', BAD);
+      assert.deepEqual(
+        report(await ikbo('check', '--format', 'json')).findings.map(({ path }) => path),
+        ['n.py'],
+      );
+    });
+    it('--changed-since looks at changed and new files only', async () => {
+      const git = (...args: string[]) =>
+        execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, stdio: 'pipe' });
+      git('init', '-q');
+      for (const name of ['old.py', 'changed.py']) write(name, BAD);
+      git('add', '.');
+      git('commit', '-qm', 'x');
+      write('changed.py', `${BAD}\n`);
+      write('new.py', BAD);
+      const run = report(await ikbo('check', '--format', 'json', '--changed-since', 'HEAD'));
+      assert.deepEqual(
+        run.findings.map(({ path }) => path),
+        ['changed.py', 'new.py'],
+      );
+      await assert.rejects(ikbo('check', '--changed-since', 'nowhere'), UsageError);
+    });
+    it('threads do not change the report', async () => {
+      for (let i = 0; i < 100; i += 1) write(`p/m${String(i).padStart(3, '0')}.py`, i % 3 ? CLEAN : BAD);
+      const one = report(await ikbo('check', '--format', 'json', '--jobs', '1'));
+      const two = report(await ikbo('check', '--format', 'json', '--jobs', '2'));
+      assert.equal(one.findings.length, 34);
+      assert.deepEqual(two.findings, one.findings);
+      assert.equal(two.stats.parsed, one.stats.parsed);
+    });
+  });
+
+  describe('fix', () => {
+    it('prints a diff and leaves the file', async () => {
+      write('m.py', BAD);
+      const run = await ikbo('fix');
+      assert.equal(run.code, 1);
+      assert.match(run.out, /^--- a\/m\.py\n\+\+\+ b\/m\.py\n/);
+      assert.match(run.out, /^-.*repeat_interleave\(n, dim=0\)$/m);
+      assert.equal(readFileSync(join(root, 'm.py'), 'utf8'), BAD);
+    });
+    it('writes, keeps the mode, and then finds nothing', async () => {
+      write('m.py', BAD);
+      chmodSync(join(root, 'm.py'), 0o750);
+      const run = await ikbo('fix', '--write');
+      assert.equal(run.code, 0, run.error);
+      assert.equal(statSync(join(root, 'm.py')).mode & 0o777, 0o750);
+      assert.equal((await ikbo('check')).code, 0);
+      assert.equal((await ikbo('fix', '--write')).out, '');
+    });
+    it('keeps CRLF and the byte order mark', async () => {
+      write('m.py', `\uFEFF${BAD.replace(/\n/g, '\r\n')}`);
+      await ikbo('fix', '--write');
+      const text = readFileSync(join(root, 'm.py'), 'utf8');
+      assert.ok(text.startsWith('\uFEFFimport torch\r\n') && !/[^\r]\n/.test(text));
+      assert.notEqual(text.length, BAD.length);
+    });
+    it('only the named rule', async () => {
+      write('m.py', BAD);
+      assert.equal((await ikbo('fix', '--write', '--rule', 'IKB202')).out, '');
+      assert.equal(readFileSync(join(root, 'm.py'), 'utf8'), BAD);
+    });
+    it('prefers the named rewrite', async () => {
+      write('m.py', BAD);
+      await ikbo('fix', '--write', '--prefer', 'ikbo');
+      assert.match(readFileSync(join(root, 'm.py'), 'utf8'), /ikbo_lens\.cat_linear/);
+    });
+    it('refuses --diff with --write', async () => assert.equal((await ikbo('fix', '--diff', '--write')).code, 2));
+  });
+
+  describe('explain', () => {
+    it('prints a page by code or name', async () => {
+      assert.match((await ikbo('explain', 'ikb101')).out, /^# IKB101: broadcast-concat-linear/);
+      assert.match((await ikbo('explain', 'broadcast-concat-linear')).out, /## Fix safety/);
+    });
+    it('lists the rules', async () => assert.match((await ikbo('explain')).out, /^IKB101 .*\n(IKB\d{3} .*\n)+$/));
+    it('says so for an unknown rule', async () => assert.rejects(ikbo('explain', 'IKB999'), /no rule IKB999/));
+  });
+
+  describe('bench', () => {
+    it('lists presets', async () => assert.match((await ikbo('bench', '--preset', 'list')).out, /published/));
+    it('says what is wrong with shapes', async () => {
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'B'), /not NAME=SIZE/);
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'X=3'), /has no size X; it has B, U/);
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'U=9999'), /At most B/);
+      assert.equal((await ikbo('bench', '--seconds', '0')).code, 2);
+    });
+    it('says which sizes of a finding are not known, and where findings are', async () => {
+      write('m.py', BAD);
+      await assert.rejects(
+        ikbo('bench', '--device', 'cpu', '--finding', 'm.py:11'),
+        /sizes not known: .*--shape B=\.\.\./,
+      );
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--finding', 'm.py:1'), /there are findings on lines 11/);
+    });
+    it('measures a small operator on the CPU, every arm right', async function () {
+      if (!existsSync(join(dist, 'ikbo.node'))) this.skip();
+      const run = await ikbo(
+        'bench',
+        '--device',
+        'cpu',
+        '--op',
+        'concat-linear',
+        '--shape',
+        'B=64,U=4,Ku=16,Kc=8,M=8',
+        '--seconds',
+        '0.3',
+        '--python',
+        'none',
+        '--json',
+      );
+      assert.equal(run.code, 0, run.error);
+      const { arms } = JSON.parse(run.out) as { arms: { id: string; timing: unknown; check: { ok: boolean } }[] };
+      assert.ok(arms.length >= 4);
+      for (const arm of arms) assert.ok(arm.timing && arm.check.ok, arm.id);
+    });
+  });
+
+  it('--help documents the exit codes', async () => {
+    const run = await ikbo('--help');
+    assert.equal(run.code, 0);
+    assert.match(run.out, /Exit codes:\n {2}0 {2}no findings/);
+  });
+});
