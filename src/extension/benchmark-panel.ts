@@ -1,5 +1,6 @@
 /** The benchmark panel's side in the extension: one panel, one run at a time, every failure a message in the panel. */
 import * as vscode from 'vscode';
+import type { BenchResult } from '../protocol/bench';
 import type { BenchTarget } from '../protocol/editor';
 import type { Choice, Devices, FromPanel, RunRequest, ToPanel } from '../protocol/panel';
 import { failureOf, type Bench } from './bench';
@@ -21,10 +22,11 @@ export interface PanelParts {
   readonly bench: Bench;
   /** Asks the server; empty while it does not run. */
   readonly targets: () => Promise<readonly BenchTarget[]>;
+  readonly recorded: () => Promise<readonly BenchResult[]>;
   readonly onDevices: (devices: Devices) => void;
 }
 
-export function createBenchmarkPanel({ extension, bench, targets, onDevices }: PanelParts): BenchmarkPanel {
+export function createBenchmarkPanel({ extension, bench, targets, recorded, onDevices }: PanelParts): BenchmarkPanel {
   let panel: vscode.WebviewPanel | undefined;
   let known: readonly BenchTarget[] = [];
   let selected: BenchTarget | undefined;
@@ -68,6 +70,7 @@ export function createBenchmarkPanel({ extension, bench, targets, onDevices }: P
     switch (message.type) {
       case 'ready':
         await setup(selected);
+        post({ type: 'recorded', results: await recorded() });
         return findDevices();
       case 'run':
         return run(message.request);

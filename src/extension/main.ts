@@ -6,6 +6,7 @@ import { createBench } from './bench';
 import { createBenchmarkPanel } from './benchmark-panel';
 import { showDevices } from './devices';
 import { trackFindings } from './findings-context';
+import { recordedResults } from './recorded';
 import { explainRule } from './rule-page';
 import { createServer } from './server';
 import { createStatus } from './status';
@@ -24,6 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
     extension: context.extensionUri,
     bench,
     targets: async () => (await server.request<BenchTarget[]>(BENCH_TARGETS_REQUEST)) ?? [],
+    recorded: () => recordedResults(context, output),
     onDevices: status.devices,
   });
   const command = (name: string, run: (argument: unknown) => Promise<void>) =>

@@ -11,15 +11,19 @@ import { table } from './table';
 import { memo, type Dispatch, type View } from './view';
 
 export function resultView(dispatch: Dispatch, send: (message: FromPanel) => void): View {
-  const element = h('div.result');
-  const draw = memo((results: readonly BenchResult[], index: number, regime: Regime | null) => {
-    const result = results[index];
-    if (!result || !regime) return fill(element, nothingYet());
+  const menu = h('div.runs');
+  const page = h('div.page');
+  const drawRuns = memo((own: readonly BenchResult[], recorded: readonly BenchResult[], shown: BenchResult | null) =>
+    fill(menu, runMenu(own, recorded, shown, dispatch)),
+  );
+  const draw = memo((shown: BenchResult | null, regime: Regime | null, isRecorded: boolean) => {
+    if (!shown || !regime) return fill(page, nothingYet());
+    const result = shown;
     const rows = rowsOf(result, regime);
     const said = headline(rows);
     fill(
-      element,
-      runs(results, index, dispatch),
+      page,
+      isRecorded && recordedNote(result),
       h('h2.headline', { tabindex: -1 }, said),
       h('p.shape', {}, shapeOf(result)),
       regimes(result, regime, dispatch),
@@ -34,7 +38,13 @@ export function resultView(dispatch: Dispatch, send: (message: FromPanel) => voi
       exports(result, send),
     );
   });
-  return { element, update: ({ results, shown, regimeShown }) => draw(results, shown, regimeShown) };
+  return {
+    element: h('div.result', {}, menu, page),
+    update({ results, recorded, shown, regimeShown }) {
+      drawRuns(results, recorded, shown);
+      draw(shown, regimeShown, shown !== null && recorded.includes(shown));
+    },
+  };
 }
 
 function nothingYet(): HTMLElement {
@@ -57,15 +67,37 @@ function nothingYet(): HTMLElement {
   );
 }
 
-function runs(results: readonly BenchResult[], shown: number, dispatch: Dispatch): HTMLElement | null {
-  if (results.length < 2) return null;
-  const options = results.map((result, index) => {
-    const time = new Date(result.environment.date).toLocaleTimeString();
-    return h('option', { value: index, selected: index === shown }, `Run ${index + 1}, ${time}: ${shapeOf(result)}`);
+/** Nothing to choose from before the second run, unless there are recorded ones. */
+function runMenu(
+  own: readonly BenchResult[],
+  recorded: readonly BenchResult[],
+  shown: BenchResult | null,
+  dispatch: Dispatch,
+): HTMLElement | null {
+  if (own.length + 2 * recorded.length < 2) return null;
+  const all = [...own, ...recorded];
+  const option = (result: BenchResult, title: string) =>
+    h('option', { value: all.indexOf(result), selected: result === shown }, `${title}: ${shapeOf(result)}`);
+  const time = ({ environment: { date } }: BenchResult) => new Date(date).toLocaleTimeString();
+  const select = h(
+    'select',
+    { id: 'runs', 'aria-label': 'Run to show' },
+    shown === null && h('option', { value: -1, selected: true, disabled: true }, 'Show a recorded run …'),
+    own.length > 0 &&
+      h('optgroup', { label: 'This panel' }, ...own.map((run, i) => option(run, `Run ${i + 1}, ${time(run)}`))),
+    recorded.length > 0 &&
+      h('optgroup', { label: 'Recorded' }, ...recorded.map((run) => option(run, run.environment.device.name))),
+  ) as HTMLSelectElement;
+  select.addEventListener('change', () => {
+    const result = all[Number(select.value)];
+    if (result) dispatch({ type: 'show', result });
   });
-  const select = h('select', { 'aria-label': 'Run to show' }, ...options) as HTMLSelectElement;
-  select.addEventListener('change', () => dispatch({ type: 'show', index: Number(select.value) }));
-  return h('div.runs', {}, select);
+  return select;
+}
+
+function recordedNote({ environment: { device, date } }: BenchResult): HTMLElement {
+  const day = new Date(date).toLocaleDateString();
+  return h('div.banner.info', {}, h('p', {}, `Recorded on ${device.name} on ${day}. Not measured on this machine.`));
 }
 
 function regimes(result: BenchResult, shown: Regime, dispatch: Dispatch): HTMLElement {

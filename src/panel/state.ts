@@ -27,9 +27,12 @@ export interface State {
   /** Null when nothing runs. */
   readonly progress: Progress | null;
   readonly failure: Failure | null;
-  /** Finished runs of this panel, oldest first; `shown` is an index. */
+  /** Finished runs of this panel, oldest first. */
   readonly results: readonly BenchResult[];
-  readonly shown: number;
+  /** Runs from elsewhere. */
+  readonly recorded: readonly BenchResult[];
+  /** One of either. */
+  readonly shown: BenchResult | null;
   readonly regimeShown: Regime | null;
   /** One sentence for the status line. */
   readonly said: string;
@@ -45,7 +48,7 @@ export type Event =
   | { readonly type: 'regime'; readonly regime: Regime; readonly on: boolean }
   | { readonly type: 'seconds'; readonly seconds: number }
   | { readonly type: 'started' }
-  | { readonly type: 'show'; readonly index: number }
+  | { readonly type: 'show'; readonly result: BenchResult }
   | { readonly type: 'showRegime'; readonly regime: Regime };
 
 export const INITIAL: State = {
@@ -64,7 +67,8 @@ export const INITIAL: State = {
   progress: null,
   failure: null,
   results: [],
-  shown: -1,
+  recorded: [],
+  shown: null,
   regimeShown: null,
   said: '',
 };
@@ -115,6 +119,8 @@ export function reduce(state: State, event: Event): State {
       const device = best.find((id) => devices.some((known) => known.id === id)) ?? null;
       return withDevice({ ...state, devices, notes, failure: null }, device);
     }
+    case 'recorded':
+      return { ...state, recorded: event.results };
     case 'size':
       return { ...state, sizes: { ...state.sizes, [event.name]: event.text } };
     case 'device':
@@ -137,14 +143,14 @@ export function reduce(state: State, event: Event): State {
         : state;
     case 'result': {
       const results = [...state.results, event.result];
-      return { ...shown(state, results, results.length - 1), progress: null, failure: null, said: 'Done.' };
+      return { ...show(state, event.result), results, progress: null, failure: null, said: 'Done.' };
     }
     case 'failed':
       return { ...state, progress: null, failure: event.failure, said: '' };
     case 'cancelled':
       return { ...state, progress: null, failure: null, said: 'Cancelled. Nothing was recorded.' };
     case 'show':
-      return shown(state, state.results, event.index);
+      return show(state, event.result);
     case 'showRegime':
       return { ...state, regimeShown: event.regime };
   }
@@ -162,8 +168,8 @@ function withDevice(state: State, device: string | null): State {
   return dtypes.includes(state.dtype) ? next : { ...next, dtype: dtypes[0] ?? state.dtype };
 }
 
-function shown(state: State, results: readonly BenchResult[], index: number): State {
-  return { ...state, results, shown: index, regimeShown: results[index]?.request.regimes[0] ?? null };
+function show(state: State, result: BenchResult): State {
+  return { ...state, shown: result, regimeShown: result.request.regimes[0] ?? null };
 }
 
 /** "1,024", "1_024" and "2^10" are sizes too. Null for what is none, NaN for text that is no number. */

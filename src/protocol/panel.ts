@@ -42,6 +42,8 @@ export type ToPanel =
       /** Preferred device by the settings; empty for the best one. */
       readonly device: string;
     }
+  /** Runs that were made elsewhere and came with the extension. */
+  | { readonly type: 'recorded'; readonly results: readonly BenchResult[] }
   | { readonly type: 'devices'; readonly found: Devices | null; readonly failure: Failure | null }
   | { readonly type: 'progress'; readonly stage: string; readonly done: number; readonly total: number }
   | { readonly type: 'result'; readonly result: BenchResult }

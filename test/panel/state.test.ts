@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeviceInfo } from '../../src/protocol/bench';
+import type { BenchResult, DeviceInfo } from '../../src/protocol/bench';
 import type { Choice } from '../../src/protocol/panel';
 import { dimsOf, INITIAL, reduce, requestOf, type Event, type State } from '../../src/panel/state';
 
@@ -71,6 +71,19 @@ describe('panel state', () => {
     const typed = run(setup('finding'), { type: 'size', name: 'B', text: '7' });
     assert.equal(reduce(typed, setup(null)).sizes.B, '7');
     assert.equal(reduce(typed, setup('finding')).sizes.B, '1024');
+  });
+
+  it('shows the newest run, keeps the older ones and tells them from recorded ones', () => {
+    const result = (date: string) =>
+      ({ environment: { date }, request: { regimes: ['burst', 'flush'] } }) as unknown as BenchResult;
+    const [recorded, first, second] = [result('a'), result('b'), result('c')];
+    const before = run({ type: 'recorded', results: [recorded] });
+    assert.equal(before.shown, null, 'nothing is shown as if it had been measured');
+    const after = [first, second].reduce((state, each) => reduce(state, { type: 'result', result: each }), before);
+    assert.deepEqual(after.results, [first, second]);
+    assert.equal(after.shown, second);
+    assert.equal(after.regimeShown, 'burst');
+    assert.equal(reduce(after, { type: 'show', result: recorded }).shown, recorded);
   });
 
   it('ends a run by a result, a failure or a cancel, and ignores progress after that', () => {
