@@ -7,10 +7,24 @@ import { callOf } from './expression';
 
 /** Every use of a name as a variable inside `within` (nested functions included), in the order of the text. */
 export function occurrences(within: Node, name: string): readonly Node[] {
-  const found: Node[] = [];
+  return variablesOf(within).get(name) ?? [];
+}
+
+/** Several rewrites of one file ask about the same scopes: each scope is walked once. */
+const variables = new WeakMap<Node, ReadonlyMap<string, readonly Node[]>>();
+
+function variablesOf(within: Node): ReadonlyMap<string, readonly Node[]> {
+  const known = variables.get(within);
+  if (known) return known;
+  const found = new Map<string, Node[]>();
   visit(within, (node) => {
-    if (node.kind === 'identifier' && textOf(node) === name && !isLabel(node)) found.push(node);
+    if (node.kind !== 'identifier' || isLabel(node)) return;
+    const name = textOf(node);
+    const list = found.get(name);
+    if (list) list.push(node);
+    else found.set(name, [node]);
   });
+  variables.set(within, found);
   return found;
 }
 
@@ -205,10 +219,7 @@ function escapes(loop: Node): boolean {
 
 /** Gives names close to the ones asked for that the file does not use, each once. */
 export function namer(file: Node): (base: string) => string {
-  const used = new Set<string>();
-  visit(file, (node) => {
-    if (node.kind === 'identifier' && !isLabel(node)) used.add(textOf(node));
-  });
+  const used = new Set(variablesOf(file).keys());
   return (base) => {
     const stem = base.replace(/^_+/, '') || 'x';
     let name = stem;
