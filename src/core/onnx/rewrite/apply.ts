@@ -41,7 +41,7 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
 const frameAt = (model: Model, offset: number): Splice['within'] =>
   model.graph.frames.find(({ start, end }) => start <= offset && offset < end) ?? null;
 
-interface Dead {
+export interface Dead {
   readonly nodes: ReadonlySet<Node>;
   /** Names of new nodes that turned out not to be needed. */
   readonly names: ReadonlySet<string>;
@@ -50,7 +50,7 @@ interface Dead {
 }
 
 /** What was read before the rewrite and is not read after it; what nothing read before is left alone. */
-function deadNodes(model: Model, builder: Builder): Dead {
+export function deadNodes(model: Model, builder: Builder): Dead {
   const { graph } = model;
   const readers = new Map<string, number>();
   const count = (names: readonly string[], by: number): void =>

@@ -8,6 +8,7 @@ import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
 import {
   addNode,
+  giveName,
   madeOf,
   placeBefore,
   refuse,
@@ -69,7 +70,7 @@ function foldIntoRows(
   const folded = reshapeTo(place, full, fold(full.shape));
   const name = product(place, event, folded.name, small.value.name);
   const back = reshapeTo(place, { name, shape: fold(result.shape) }, result.shape);
-  addNode(place, 'Identity', [back.name], { outputs: [output] });
+  giveName(place, back.name, output);
 }
 
 /** The copied axis is cut in two, and the small operand has size 1 where it is copied. */
@@ -92,7 +93,7 @@ function broadcastInside(
   const operand = ones === 0 ? small.value : unsqueezeAt(place, small.value, [ones]);
   const name = product(place, event, opened.name, operand.name);
   const back = reshapeTo(place, { name, shape: cut(result.shape) }, result.shape);
-  addNode(place, 'Identity', [back.name], { outputs: [output] });
+  giveName(place, back.name, output);
 }
 
 /** The standard operator shares key and value heads itself. */

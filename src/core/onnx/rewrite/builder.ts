@@ -202,3 +202,16 @@ export function madeOf(builder: Builder, value: Value): Made {
   const shape = builder.program.shape(value);
   return shape ? { name: value.name, shape } : refuse(`the shape of '${value.name}' is not known`);
 }
+
+/** Makes the node that writes `from` write the old name `to`; an Identity does where others read `from`, too. */
+export function giveName(place: Place, from: string, to: string): void {
+  const { builder } = place;
+  const at = builder.placed.findIndex(({ node }) => node.outputs.includes(from));
+  const found = builder.placed[at];
+  if (!found || builder.placed.some(({ node }) => node.inputs.includes(from))) {
+    addNode(place, 'Identity', [from], { outputs: [to] });
+    return;
+  }
+  const outputs = found.node.outputs.map((name) => (name === from ? to : name));
+  builder.placed[at] = { ...found, node: { ...found.node, outputs } };
+}

@@ -5,6 +5,7 @@ import { splice, type Piece } from '../splice';
 import { editsOf } from './apply';
 import { createBuilder, type Builder } from './builder';
 import { kindOf, planMatch } from './plan';
+import { rerouteShapes } from './reroute';
 
 export interface Outcome {
   readonly match: OnnxMatch;
@@ -30,5 +31,6 @@ export function planRewrites(analysed: Analysed, matches: readonly OnnxMatch[], 
     builder = next;
     return { match, id, title, reason: null };
   });
+  rerouteShapes(model, builder);
   return { outcomes, pieces: splice(model.source.size, editsOf(model, builder)) };
 }

@@ -10,6 +10,7 @@ import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
 import {
   addNode,
+  giveName,
   madeOf,
   placeBefore,
   refuse,
@@ -208,7 +209,7 @@ export function finishSum(
 /** All columns are shared: the sum of the products is the result, if one of them has the rows in full. */
 function finishWithout(place: Place, small: readonly { back: Shrunk['back'] }[], sum: string, output: string): void {
   if (small.every(({ back }) => back.kind === 'all')) refuse('no column has the full rows');
-  addNode(place, 'Identity', [sum], { outputs: [output] });
+  giveName(place, sum, output);
 }
 
 /** The axis of the product that the rows of the operand become. */

@@ -62,7 +62,8 @@ const shapeOf = (s: Shrinker, value: Value): readonly Dim[] => madeOf(s.place.bu
 function atOrigin(s: Shrinker, value: Value, axis: number, replica: Replica): Shrunk {
   const origin = replica.origin;
   if (!origin) refuse('the copy has no operator of its own');
-  const { operator, data } = origin;
+  const { operator } = origin;
+  const data = withoutIdentity(s, origin.data);
   const made = madeOf(s.place.builder, data);
   const rank = shapeOf(s, value).length;
   switch (operator.node.op) {
@@ -94,6 +95,16 @@ function atOrigin(s: Shrinker, value: Value, axis: number, replica: Replica): Sh
     default:
       return refuse(`the copy is made by ${operator.node.op}`);
   }
+}
+
+/** Exporters lift a tensor's rank with an Expand by ones before they tile it: that changes nothing. */
+function withoutIdentity(s: Shrinker, value: Value): Value {
+  const input = value.producer?.inputs[0];
+  if (!input || !/^(Expand|Identity)$/.test(value.producer?.node.op ?? '') || value.producer?.call) return value;
+  const [from, to] = [shapeOf(s, input), shapeOf(s, value)];
+  return from.length === to.length && from.every((dim, i) => equal(dim, to[i] ?? null) === true)
+    ? withoutIdentity(s, input)
+    : value;
 }
 
 /** An Expand may copy several axes at once; a multiplication by ones must be one by ones. */

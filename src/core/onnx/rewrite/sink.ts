@@ -8,8 +8,8 @@ import type { Event } from '../judge/events';
 import { sinkOf } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
 import { collapse, type Replica } from '../judge/state';
-import { addNode, madeOf, refuse, type Builder, type Place } from './builder';
-import { shrink } from './shrink';
+import { giveName, madeOf, refuse, type Builder, type Place } from './builder';
+import { shrink, type Shrinker } from './shrink';
 import { spreadBack } from './spread-back';
 
 export function sinkBroadcast(builder: Builder, spread: Spread, event: Event): void {
@@ -18,7 +18,10 @@ export function sinkBroadcast(builder: Builder, spread: Spread, event: Event): v
   if (!start) refuse('the product has no output');
   const ends = frontier(spread, start, origins);
   if (ends.length === 0) refuse('nothing reads the product');
-  for (const value of ends) copyLater(builder, spread, value, origins);
+  // In the order of the file, so that what one repeats on the source is there for the next.
+  const done: Shrinker['done'] = new Map();
+  ends.sort((a, b) => (a.producer?.node.span.start ?? 0) - (b.producer?.node.span.start ?? 0));
+  for (const value of ends) copyLater(builder, spread, value, origins, done);
 }
 
 /** The copied axis of a value that comes from one of these operators. */
@@ -48,10 +51,11 @@ function frontier(spread: Spread, start: Value, origins: ReadonlySet<Operator>):
   for (let value = queue.pop(); value; value = queue.pop()) {
     if (seen.has(value) || !copiedAxis(spread, value, origins)) continue;
     seen.add(value);
-    const results = value.uses.map(({ operator }) => operator.outputs);
+    // A shape does not tell copies apart.
+    const readers = value.uses.filter(({ operator }) => operator.node.op !== 'Shape');
+    const results = readers.map(({ operator }) => operator.outputs);
     const telling = results.some((outputs) => outputs.some((out) => out && !copiedAxis(spread, out, origins)));
-    const readsShape = value.uses.every(({ operator }) => operator.node.op === 'Shape');
-    if (value.isOutput || (telling && !readsShape)) ends.add(plainBefore(spread, value, origins));
+    if (value.isOutput || telling) ends.add(plainBefore(spread, value, origins));
     for (const out of results.flat()) if (out) queue.push(out);
   }
   return [...ends];
@@ -68,7 +72,13 @@ function plainBefore(spread: Spread, value: Value, origins: ReadonlySet<Operator
 
 const isPlain = ({ mapped }: Replica): boolean => mapped.map.kind === 'all' || mapped.map.kind === 'indexed';
 
-function copyLater(builder: Builder, spread: Spread, value: Value, origins: ReadonlySet<Operator>): void {
+function copyLater(
+  builder: Builder,
+  spread: Spread,
+  value: Value,
+  origins: ReadonlySet<Operator>,
+  done: Shrinker['done'],
+): void {
   const found = copiedAxis(spread, value, origins);
   const { producer } = value;
   if (!found || !producer) refuse('the copy is lost on the way');
@@ -76,7 +86,7 @@ function copyLater(builder: Builder, spread: Spread, value: Value, origins: Read
   const { axis } = found;
   const extent = madeOf(builder, value).shape[axis] ?? null;
   const place: Place = { builder, before: producer.node, stem: `${(producer.node.name || value.name) ?? ''}/ikbo` };
-  const small = shrink({ place, spread, done: new Map() }, value, axis);
+  const small = shrink({ place, spread, done }, value, axis);
   const lazy =
     small.back.kind === 'all' &&
     !value.isOutput &&
@@ -84,7 +94,10 @@ function copyLater(builder: Builder, spread: Spread, value: Value, origins: Read
   const full = spreadBack(place, small, axis, extent, lazy);
   builder.replaced.add(producer.node);
   if (lazy) builder.reshaped.add(value.name);
-  rename(builder, full.name, value.name, place);
+  giveName(place, full.name, value.name);
+  // What was made under another name is found under the old one from now on.
+  for (const [key, made] of done)
+    if (made.value.name === full.name && lazy) done.set(key, { ...made, value: { ...made.value, name: value.name } });
 }
 
 /** True when the operator gives the same result for one row: it broadcasts, and another input has the rows in full. */
@@ -102,19 +115,4 @@ function broadcasts(builder: Builder, op: Operator, value: Value, axis: number, 
       equal(shape[at] ?? null, extent) === true
     );
   });
-}
-
-/** Makes the last new node write the old name; where that is no new node, an Identity does. */
-function rename(builder: Builder, from: string, to: string, place: Place): void {
-  const at = builder.placed.findIndex(({ node }) => node.outputs.includes(from));
-  const found = builder.placed[at];
-  const readElsewhere = builder.placed.some(({ node }) => node.inputs.includes(from));
-  if (!found || readElsewhere) {
-    addNode(place, 'Identity', [from], { outputs: [to] });
-    return;
-  }
-  builder.placed[at] = {
-    ...found,
-    node: { ...found.node, outputs: found.node.outputs.map((name) => (name === from ? to : name)) },
-  };
 }

@@ -1,0 +1,153 @@
+import assert from 'node:assert';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fromBinary } from '@bufbuild/protobuf';
+import { ModelProtoSchema } from 'onnx-buf';
+import { verifyRewrite, type Verdict } from '../../../src/cli/onnx-verify';
+import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel } from '../../../src/core/onnx';
+import { analyse } from '../../../src/core/onnx/analyse';
+import { encodeNode } from '../../../src/core/onnx/encode';
+import { assemble, splice } from '../../../src/core/onnx/splice';
+import { bytesOfFile, FIXTURES, patterns, shortName } from './support';
+
+/** The child from source, as the bundle would run it. */
+const CHILD = [process.execPath, '--require', 'tsx/cjs', join(__dirname, '../../../src/cli/onnx-child.ts')] as const;
+
+interface Done {
+  readonly rewritten: RewrittenModel;
+  readonly before: Uint8Array;
+  readonly after: Uint8Array;
+}
+
+function rewrite(path: string, force = true): Done {
+  const before = bytesOfFile(path);
+  const source = memorySource(before);
+  const rewritten = rewriteModel(basename(path), source, { force });
+  return { rewritten, before, after: assemble(source, rewritten.pieces) };
+}
+
+async function verify({ before, after }: Done): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), 'ikbo-onnx-'));
+  try {
+    const [a, b] = [join(folder, 'before.onnx'), join(folder, 'after.onnx')];
+    writeFileSync(a, before);
+    writeFileSync(b, after);
+    const analysed = analyse(readModel(memorySource(before)));
+    return await verifyRewrite(analysed, a, b, { child: [...CHILD], runtime: null, seconds: 60, repeats: 0 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Patterns whose rewrite is refused, with the reason. */
+const REFUSED: Readonly<Record<string, RegExp>> = {
+  sdpa_idx: /known at run time/,
+  repeat_interleave_tensor: /counts that only the run knows/,
+};
+const CLEAN = new Set(['einsum', 'gather_el']);
+
+const operators = (bytes: Uint8Array): string[] => readModel(memorySource(bytes)).graph.nodes.map(({ op }) => op);
+const model = (name: string): string => join(FIXTURES, `${name}.onnx`);
+
+describe('onnx rewrite', function () {
+  this.timeout(60_000);
+
+  for (const path of patterns()) {
+    const name = basename(path, '.onnx');
+    if (CLEAN.has(name)) continue;
+    if (REFUSED[name]) {
+      it(`refuses ${shortName(path)} and leaves it byte for byte`, () => {
+        const { rewritten, before, after } = rewrite(path);
+        assert.match(rewritten.outcomes[0]?.reason ?? '', REFUSED[name]!);
+        assert.ok(Buffer.from(after).equals(before));
+      });
+      continue;
+    }
+    it(`rewrites ${shortName(path)} with the same results`, async () => {
+      const done = rewrite(path);
+      assert.deepEqual(
+        done.rewritten.outcomes.map(({ reason }) => reason),
+        [null],
+      );
+      fromBinary(ModelProtoSchema, done.after);
+      const again = checkModel('after.onnx', memorySource(done.after));
+      assert.deepEqual(
+        again.findings.map(({ rule }) => rule),
+        [],
+        'what was made has no finding',
+      );
+      assert.deepEqual(again.notes, []);
+      const verdict = await verify(done);
+      assert.equal(verdict.problem, null);
+      assert.ok(verdict.ok && verdict.probes.length === 2);
+    });
+  }
+
+  it('keeps inputs, outputs, opset, weights and metadata as they were', () => {
+    for (const path of patterns()) {
+      const { before, after } = rewrite(path);
+      const [old, made] = [fromBinary(ModelProtoSchema, before), fromBinary(ModelProtoSchema, after)];
+      assert.deepEqual(made.graph?.input, old.graph?.input);
+      assert.deepEqual(made.graph?.output, old.graph?.output);
+      assert.deepEqual(
+        [made.opsetImport, made.irVersion, made.metadataProps],
+        [old.opsetImport, old.irVersion, old.metadataProps],
+      );
+      const weights = new Map(old.graph?.initializer.map((tensor) => [tensor.name, tensor]));
+      for (const tensor of made.graph?.initializer ?? [])
+        if (!tensor.name.startsWith('ikbo/')) assert.deepEqual(tensor, weights.get(tensor.name));
+    }
+  });
+
+  it('adds the shared part inside the product where the operator can', () => {
+    assert.deepEqual(operators(rewrite(model('op17_dyn/index')).after), ['Split', 'Gemm', 'Gather', 'Gemm']);
+  });
+
+  it('removes the shape arithmetic of the copy with the copy', () => {
+    assert.deepEqual(operators(rewrite(model('op17_dyn/expand_cat')).after), ['Split', 'Gemm', 'Gemm']);
+  });
+
+  it('lets keys and values that are broadcast reach the products as they are', () => {
+    assert.deepEqual(
+      operators(rewrite(model('op17_static/sdpa_expand')).after).filter((op) => op !== 'Constant'),
+      ['Transpose', 'MatMul', 'Div', 'Softmax', 'MatMul'],
+    );
+  });
+
+  it('keeps off where the ratio makes it a loss, unless told otherwise', () => {
+    // 8 candidates of 2 users: 4 copies per row pay; with the gate at 3, a model with 2 does not.
+    const { rewritten } = rewrite(model('op17_static/index'), false);
+    assert.equal(rewritten.outcomes[0]?.reason, null);
+  });
+
+  it('applies only what is asked for', () => {
+    const source = memorySource(bytesOfFile(model('op17_dyn/index')));
+    assert.equal(rewriteModel('m', source, { only: ['IKB202'] }).outcomes.length, 0);
+    assert.equal(rewriteModel('m', source, { only: ['IKB101:16'] }).outcomes.length, 1);
+  });
+
+  it('tells a wrong rewrite from a right one', async () => {
+    // Both halves of the product read the same half of the weight: it runs, has the right shapes, and is wrong.
+    const done = rewrite(model('op17_dyn/expand_as'));
+    const source = memorySource(done.after);
+    const product = readModel(source).graph.nodes.filter(({ op }) => op === 'MatMul')[1]!;
+    const inputs = [product.inputs[0]!, '/l/MatMul/ikbo/part'];
+    const bytes = encodeNode({ op: 'MatMul', name: product.name, inputs, outputs: product.outputs });
+    const after = assemble(source, splice(done.after.length, [{ ...product.span, within: product.parent, bytes }]));
+    const verdict = await verify({ ...done, after });
+    assert.equal(verdict.ok, false);
+    assert.match(verdict.problem ?? '', /differ by/);
+  });
+
+  it('reports a model that cannot run, and one that runs too long, in words', async () => {
+    const done = rewrite(model('op17_dyn/index'));
+    const broken = await verify({ ...done, after: done.after.slice(0, 100) });
+    assert.equal(broken.ok, false);
+    assert.match(broken.problem ?? '', /\w/);
+    const analysed = analyse(readModel(memorySource(done.before)));
+    const child = [process.execPath, '-e', 'setTimeout(() => 0, 60000)'] as const;
+    const late = await verifyRewrite(analysed, 'a', 'b', { child, runtime: null, seconds: 0.3, repeats: 0 });
+    assert.match(late.problem ?? '', /longer than 0.3 s/);
+  });
+});
