@@ -5,7 +5,7 @@ import type { Written } from './decompose';
 import { inOrder, insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
 import { importIkbo } from './imports';
-import { afterFirstLayer, productOf } from './product';
+import { productOf } from './product';
 import { draftFor } from './producers';
 import { refuse } from './refusal';
 import { ownReplicas } from './replicate';
@@ -14,21 +14,22 @@ export function catLinear(match: Match): Written {
   const product = productOf(match);
   const { node, kind, side } = match.sink;
   const compression = kind === 'matmul' && side === 'right';
-  if (kind !== 'linear' && !compression) refuse('ikbo_lens has no such product');
+  if (kind !== 'linear' && kind !== 'matmul') refuse('there is no such product in ikbo_lens');
+  // `x @ w` has its weight the other way round.
+  const weight = kind === 'matmul' && !compression ? `${product.weight}.T` : product.weight;
   const draft = draftFor(node);
   const { parts } = readConcatenation(match, draft);
   const ikbo = importIkbo(node.file.root);
   const blocks = `[${parts.map((part) => blockText(part, ikbo.name)).join(', ')}]`;
   const name = `${ikbo.name}.${compression ? 'linear_compression' : 'cat_linear'}`;
   const callOn = (list: string): string =>
-    afterFirstLayer(match, `${name}(${[list, product.weight, ...(product.bias ? [product.bias] : [])].join(', ')})`)
-      .text;
+    product.after(`${name}(${[list, weight, ...(product.bias ? [product.bias] : [])].join(', ')})`);
   const edits = [...draft.edits, ...(ikbo.edit ? [ikbo.edit] : [])];
   if (canHoist(node) && callOn(blocks).length > roomFor(draft.target, node)) {
     const list = draft.fresh('blocks');
     edits.push(insertBefore(draft.target, [`${list} = ${blocks}`]), replace(node, callOn(list)));
   } else edits.push(replace(node, callOn(blocks)));
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  return { edits: inOrder(edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
 }
 
 function blockText(part: Part, ikbo: string): string {

@@ -7,7 +7,7 @@ import type { Node } from '../python/syntax';
 import { type Concatenation, type Part, isCopied, readConcatenation } from './blocks';
 import { type Edit, inOrder, insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
-import { type Product, afterFirstLayer, productOf } from './product';
+import { type Product, productOf } from './product';
 import { draftFor } from './producers';
 import { refuse } from './refusal';
 import { broadcasts } from './replicate';
@@ -45,11 +45,12 @@ export function decompose(match: Match): Written {
     return mapped ? mapRows(group, value) : value;
   });
 
-  const whole = afterFirstLayer(match, sum.join(' + '));
-  const text = whole.wrapped || standsAlone(node) ? whole.text : `(${whole.text})`;
+  const joined = sum.join(' + ');
+  const whole = product.after(joined);
+  const text = whole !== joined || standsAlone(node) ? whole : `(${whole})`;
   const edits = [...draft.edits, ...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  return { edits: inOrder(edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
 }
 
 interface Group {

@@ -68,7 +68,9 @@ export function flat(node: Node): string {
 
 /** Edits by place. Refuses edits that overlap: two parts of a rewrite want to change the same text. */
 export function inOrder(edits: readonly Edit[]): readonly Edit[] {
-  const sorted = edits.map((edit, i) => ({ edit, i })).sort((a, b) => a.edit.start - b.edit.start || a.i - b.i);
+  const sorted = edits
+    .map((edit, i) => ({ edit, i }))
+    .sort((a, b) => a.edit.start - b.edit.start || a.edit.end - b.edit.end || a.i - b.i);
   let at = 0;
   for (const { edit } of sorted) {
     if (edit.start < at) refuse('two changes would overlap');

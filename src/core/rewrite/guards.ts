@@ -5,11 +5,12 @@ import { lineOf } from './edit';
 import { refuse } from './refusal';
 
 /** Refuses what no rewrite may touch. */
-export function requireEditable(match: Match): void {
+export function requireEditable(match: Match, acrossFunctions: boolean): void {
   const { facts } = match;
   if (facts.syntaxErrors.length > 0) refuse(`line ${facts.syntaxErrors[0]} has a syntax error`);
   if (statementOf(match.origin).broken || statementOf(match.sink.node).broken)
     refuse('the statement has a syntax error');
+  if (acrossFunctions && !match.local) return;
   if (!match.local)
     refuse('the copy is made in another function than the one that multiplies it; the two must be changed together');
   if (facts.apart === 'loop') refuse('the copy is made outside the loop that multiplies it, or the other way round');
@@ -50,10 +51,4 @@ export function canHoist(sink: Node): boolean {
     'module',
   );
   return lazy === null || lazy.kind === 'block' || lazy.kind === 'module';
-}
-
-/** Refuses a sink whose module is not plainly what its name says. */
-export function requirePlainModule(match: Match): void {
-  const { module } = match.sink;
-  if (module?.doubt) refuse(`\`${module.text}\` is not plainly a linear layer: ${module.doubt}`);
 }

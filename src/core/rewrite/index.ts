@@ -4,6 +4,7 @@
  */
 import type { Rewrite, TextEdit } from '../finding';
 import type { Match, RuleCode } from '../judge/match';
+import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
 import { dropExpand, dropLetter } from './batch-product';
 import { catLinear } from './cat-linear';
@@ -14,57 +15,60 @@ import { Refusal } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
 
 interface Builder {
+  /** One of the rule's own `rewrites`, which give it its title. */
   readonly id: string;
-  readonly title: string;
   readonly build: (match: Match) => Written;
+  /** Left out where it could never apply; by default it is offered, or refused with a reason. */
+  readonly applies?: (match: Match) => boolean;
 }
 
 const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB101: [
-    { id: 'decompose', title: 'Split the Linear and multiply the shared part once', build: decompose },
-    { id: 'ikbo', title: 'Use ikbo_lens.cat_linear with the map instead of the copy', build: catLinear },
+    { id: 'decompose', build: decompose },
+    { id: 'ikbo', build: catLinear },
   ],
-  IKB102: [
-    { id: 'sink-broadcast', title: 'Multiply the small tensor and copy the result instead', build: sinkBroadcast },
-  ],
+  IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast }],
   IKB103: [
-    { id: 'decompose', title: 'Split the compression and multiply the shared part once', build: decompose },
-    { id: 'ikbo', title: 'Use ikbo_lens.linear_compression with the map instead of the copy', build: catLinear },
+    { id: 'decompose', build: decompose },
+    { id: 'ikbo', build: catLinear },
   ],
   IKB201: [
-    { id: 'ikbo', title: 'Use ikbo_lens.attention with the map instead of the copies', build: mappedAttention },
-    { id: 'fold', title: 'Fold the queries that share keys into one longer query axis', build: foldedAttention },
+    { id: 'ikbo', build: mappedAttention },
+    { id: 'fold', build: foldedAttention },
   ],
   IKB202: [
-    { id: 'enable-gqa', title: 'Pass the key and value heads as they are with enable_gqa=True', build: enableGqa },
-    { id: 'fold-heads', title: 'Fold the query heads that share a key head into the query axis', build: foldHeads },
+    { id: 'enable-gqa', build: enableGqa },
+    { id: 'fold-heads', build: foldHeads },
   ],
   IKB301: [
-    { id: 'drop-expand', title: 'Drop the expand: the product broadcasts by itself', build: dropExpand },
-    { id: 'drop-letter', title: 'Take the copied letter out of the equation', build: dropLetter },
+    { id: 'drop-expand', build: dropExpand, applies: ({ sink }) => sink.kind !== 'einsum' },
+    { id: 'drop-letter', build: dropLetter, applies: ({ sink }) => sink.kind === 'einsum' },
   ],
 };
 
 /** The rewrites of a match, most recommended first. Ask while the match's file is open. */
 export function rewritesFor(match: Match): readonly Rewrite[] {
-  const { path } = match.origin.file;
-  return (BUILDERS[match.code] ?? []).map(({ id, title, build }) => {
-    try {
-      requireEditable(match);
-      const { edits, conditions } = build(match);
-      const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
-      return {
-        id,
-        title,
-        tier: reason === null ? 'safe' : 'suggestion',
-        reason,
-        edits: edits.map((edit): TextEdit => ({ path, ...edit })),
-      };
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
-      return { id, title, tier: 'none', reason: sentence(problem.reason), edits: [] };
-    }
-  });
+  const { path } = match.sink.node.file;
+  return (BUILDERS[match.code] ?? [])
+    .filter(({ applies }) => applies?.(match) ?? true)
+    .map(({ id, build }) => {
+      const title = ruleFor(match.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
+      try {
+        requireEditable(match, match.code === 'IKB202');
+        const { edits, conditions } = build(match);
+        const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
+        return {
+          id,
+          title,
+          tier: reason === null ? 'safe' : 'suggestion',
+          reason,
+          edits: edits.map((edit): TextEdit => ({ path, ...edit })),
+        };
+      } catch (problem) {
+        if (!(problem instanceof Refusal)) throw problem;
+        return { id, title, tier: 'none', reason: sentence(problem.reason), edits: [] };
+      }
+    });
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -3,10 +3,10 @@
  * statement of the small tensor when that has no name of its own, or else stays.
  */
 import { type Node, statementOf, textOf } from '../python/syntax';
-import { requireUndisturbed } from './disturbance';
+import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, lineOf, removeStatement, replace } from './edit';
 import { isSimple, isView } from './expression';
-import { type Definition, isBinding, namer, occurrencesBetween, readersOf } from './names';
+import { type Definition, isBinding, isMutation, namer, occurrences, occurrencesBetween, readersOf } from './names';
 import { refuse } from './refusal';
 import type { Replicate } from './replicate';
 import type { Traced } from './trace';
@@ -37,11 +37,12 @@ const inside = (node: Node, ranges: readonly Node[]): boolean =>
 
 /** Removes the statements of `definitions` as far as nothing else reads them; false when one stays. */
 export function removeDefinitions(draft: Draft, definitions: Traced['definitions']): boolean {
+  requireUnwritten(definitions, draft.target);
   for (const definition of definitions) {
     if (draft.gone.includes(definition.statement)) continue;
     const reader = otherReader(draft, definition);
     if (reader) {
-      draft.stays.push(`\`${definition.name}\` stays, line ${lineOf(reader)} reads it too`);
+      keep(draft, definition.name, reader);
       return false;
     }
     draft.edits.push(removeStatement(definition.statement));
@@ -68,23 +69,43 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
     requireUndisturbed(source, site, draft.target);
     return flat(source) + suffix;
   }
+  requireUnwritten(made.definitions, draft.target);
   const reader = made.definitions.map((d) => otherReader(draft, d)).find((r) => r !== undefined);
-  const sameName = source.kind === 'identifier' && textOf(source) === definition.name;
+  const readsItself = occurrences(source, definition.name).length > 0;
   const removable = !reader && inside(use, draft.gone);
-  if (removable && more.length === 0 && !isSimple(source)) {
-    for (const other of occurrencesBetween(from, draft.target, definition.name)) {
-      if (isBinding(other)) refuse(`\`${definition.name}\` is bound again at line ${lineOf(other)}`);
-    }
+  if (removable && more.length === 0 && (!isSimple(source) || disturbance(source, from, draft.target) !== null)) {
+    requireBound(definition, draft.target);
+    // What was a copy may now share memory with the source: nobody may write into that any more.
+    requireUndisturbed(source, from, draft.target, 'writes');
     const known = draft.edits.some((edit) => edit.start === replicate.node.start && edit.text !== '');
     if (!known) draft.edits.push(replace(replicate.node, textOf(source) + suffix));
     return definition.name;
   }
-  if (!isView(source) || (sameName && !removable)) {
+  if (!isView(source) || (readsItself && !removable)) {
     const why = reader ? `line ${lineOf(reader)} reads the copy \`${definition.name}\` too` : 'it is read again later';
     refuse(`the tensor that is copied at line ${lineOf(source)} has no name of its own, and ${why}`);
   }
   requireUndisturbed(source, from, draft.target);
   if (removable) removeDefinitions(draft, made.definitions);
-  else if (reader) draft.stays.push(`\`${definition.name}\` stays, line ${lineOf(reader)} reads it too`);
+  else if (reader) keep(draft, definition.name, reader);
   return flat(source) + suffix;
+}
+
+/** One reason is enough: the others follow from it. */
+function keep(draft: Draft, name: string, reader: Node): void {
+  if (draft.stays.length === 0)
+    draft.stays.push(`the copy stays, because line ${lineOf(reader)} reads \`${name}\` too`);
+}
+
+/** Refuses when a value on the way is written in place before the product reads it: its rows may differ then. */
+export function requireUnwritten(definitions: Traced['definitions'], target: Node): void {
+  for (const { name, statement } of definitions) {
+    const write = occurrencesBetween(statement, target, name).find(isMutation);
+    if (write) refuse(`\`${name}\` may be written into at line ${lineOf(write)}, so its rows may differ`);
+  }
+}
+
+function requireBound(definition: Traced['definitions'][number], target: Node): void {
+  const other = occurrencesBetween(definition.statement, target, definition.name).find(isBinding);
+  if (other) refuse(`\`${definition.name}\` is bound again at line ${lineOf(other)}`);
 }

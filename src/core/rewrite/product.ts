@@ -3,8 +3,8 @@ import type { Match } from '../judge/match';
 import { type Node, childOf, textOf } from '../python/syntax';
 import type { Edit } from './edit';
 import { callOf, integer } from './expression';
-import { requirePlainModule } from './guards';
 import { importFunctional } from './imports';
+import { type Layer, layerOf } from './layer';
 import { refuse } from './refusal';
 
 export interface Product {
@@ -19,31 +19,40 @@ export interface Product {
   /** Axis of the weight for `split`. */
   readonly weightAxis: number;
   readonly imports: readonly Edit[];
+  /** What the sink does to the product: the later stages of a Sequential. */
+  readonly after: (value: string) => string;
+  readonly conditions: readonly string[];
 }
 
 export function productOf(match: Match): Product {
-  requirePlainModule(match);
   const { sink } = match;
-  const root = sink.node.file.root;
-  if (!sink.weight) refuse('the weight that the product reads has no name here');
-  const { weight } = sink;
+  const layer = layerOf(match);
+  const weight = layer?.weight ?? sink.weight;
+  const bias = layer ? layer.bias : sink.bias === 'none' ? null : sink.bias;
+  if (!weight) refuse('the weight that the product reads has no name here');
   if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
   if (sink.kind === 'linear') {
-    const functional = importFunctional(root);
-    if (sink.bias === null) refuse('it is not known whether the layer has a bias');
+    const functional = importFunctional(sink.node.file.root);
     return {
       weight,
-      bias: sink.bias === 'none' ? null : sink.bias,
+      bias,
       axis: -1,
-      of: (x, w, bias) => `${functional.name}.linear(${[x, w, ...(bias ? [bias] : [])].join(', ')})`,
+      of: (x, w, b) => `${functional.name}.linear(${[x, w, ...(b ? [b] : [])].join(', ')})`,
       slice: (start, end) => `${weight}[:, ${start}:${end}]`,
       weightAxis: 1,
       imports: functional.edit ? [functional.edit] : [],
+      after: (value) => afterFirstStage(layer, value),
+      conditions: layer?.conditions ?? [],
     };
   }
   if (sink.kind === 'matmul' && matmulOperands(sink.node)) return matmul(match, weight);
-  if (sink.kind === 'convolution') return convolution(match, weight);
+  if (sink.kind === 'convolution' && layer && !layer.stages) return convolution(match, layer);
   return refuse(`a ${sink.kind} sink cannot be split by columns`);
+}
+
+/** The rest of a Sequential applied to what its first stage gives. */
+function afterFirstStage(layer: Layer | null, value: string): string {
+  return layer?.stages && layer.stages.length > 1 ? `${layer.text}[1:](${value})` : value;
 }
 
 function matmul(match: Match, weight: string): Product {
@@ -59,12 +68,15 @@ function matmul(match: Match, weight: string): Product {
     slice: (start, end) => (right ? `${weight}[:, ${start}:${end}]` : `${weight}[${start}:${end}]`),
     weightAxis: right ? 1 : 0,
     imports: [],
+    after: (value) => value,
+    conditions: [],
   };
 }
 
 /** Only a kernel of 1 without stride, padding or groups is a matrix product over the channels. */
-function convolution(match: Match, weight: string): Product {
-  const { module, bias, node } = match.sink;
+function convolution(match: Match, layer: Layer): Product {
+  const { module, node } = match.sink;
+  const { weight, bias } = layer;
   const made = module?.constructor ? callOf(module.constructor) : null;
   const name = module?.kind?.replace(/^.*\./, '').toLowerCase() ?? '';
   if (!made || !/^conv[12]d$/.test(name)) refuse('the convolution is not plainly an nn.Conv1d or nn.Conv2d');
@@ -78,12 +90,14 @@ function convolution(match: Match, weight: string): Product {
   const functional = importFunctional(node.file.root);
   return {
     weight,
-    bias: bias === 'none' ? null : bias,
+    bias,
     axis: 1,
     of: (x, w, b) => `${functional.name}.${name}(${[x, w, ...(b ? [b] : [])].join(', ')})`,
     slice: (start, end) => `${weight}[:, ${start}:${end}]`,
     weightAxis: 1,
     imports: functional.edit ? [functional.edit] : [],
+    after: (value) => value,
+    conditions: layer.conditions,
   };
 }
 
@@ -98,12 +112,4 @@ export function matmulOperands(node: Node): readonly [Node, Node] | null {
   const operands = call.name.startsWith('torch.') ? call.positional : [call.receiver, ...call.positional];
   const [left, right, ...more] = operands;
   return left && right && more.length === 0 && call.keywords.size === 0 ? [left, right] : null;
-}
-
-/** The text around a Sequential's first layer: `self.mlp[1:](..)`; the bare value when the sink is the layer itself. */
-export function afterFirstLayer(match: Match, value: string): { readonly text: string; readonly wrapped: boolean } {
-  const { module } = match.sink;
-  if (!module || module.index === null || module.length === 1) return { text: value, wrapped: false };
-  if (module.index !== 0) refuse(`the layer is stage ${module.index} of \`${module.text}\`, after others`);
-  return { text: `${module.text}[1:](${value})`, wrapped: true };
 }

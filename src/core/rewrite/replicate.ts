@@ -34,7 +34,7 @@ export function replicateOf(expression: Node): Replicate | null {
   if (node.kind === 'subscript') return indexed(node);
   const call = callOf(node);
   if (!call || call.splat) return null;
-  const free = /^(torch|einops)\./.test(call.name) || !call.receiver;
+  const free = /^(torch|einops)\.\w+$/.test(call.name) || !call.receiver;
   const tensor = free ? call.positional[0] : call.receiver;
   if (!tensor) return null;
   const at = free ? 1 : 0;
@@ -125,7 +125,7 @@ function repeated(shared: Shared, list: readonly Node[]): Replicate {
       const count = axis === null ? undefined : texts[axis];
       if (more.length > 0 || !replica || axis === null || count === undefined) return null;
       // A repeat that adds axes is no map of an axis of the source.
-      if (!hasRank(shared.source, list.length) && replica.map.kind === 'all') return null;
+      if (!hasRank(shared.source, list.length) && replica.map.kind !== 'cycle') return null;
       return `${replica.map.kind === 'all' ? 'expand' : 'tile'}(${count}${dimSuffix(axis)})`;
     },
   };
@@ -237,7 +237,8 @@ export function agrees(replicate: Replicate, replicas: readonly ReplicaFact[]): 
     blocks: ['blocks', 'indexed', 'all'],
     index: ['indexed', 'blocks'],
     expand: ['all'],
-    repeat: ['all', 'cycle'],
+    // A repeat of an axis of unknown size is one of the two; written as a repeat again it does not matter which.
+    repeat: replicate.apply ? ['all', 'cycle', 'other'] : ['all'],
   };
   const rank = replicate.rank ?? null;
   return (

@@ -5,30 +5,36 @@
 import type { Match } from '../judge/match';
 import { type Node, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
-import { requireUndisturbed } from './disturbance';
+import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, inOrder, lineOf, removeStatement, replace } from './edit';
-import { callOf, isView, unwrap } from './expression';
-import { conditionsOf, requirePlainModule } from './guards';
+import { callOf, isView } from './expression';
+import { conditionsOf } from './guards';
+import { type Layer, layerOf } from './layer';
 import { matmulOperands } from './product';
-import { type Draft, draftFor, otherReader } from './producers';
+import { type Draft, draftFor, otherReader, requireUnwritten } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type Replicate, agrees, replicateOf } from './replicate';
+import { isRowWiseModule, lastRowWise } from './row-wise';
 
 export function sinkBroadcast(match: Match): Written {
-  requirePlainModule(match);
+  const layer = layerOf(match);
   const { node, input, kind } = match.sink;
   if (!input || (kind !== 'linear' && kind !== 'matmul')) refuse(`the result of a ${kind} is not mapped row by row`);
-  const draft = draftFor(node);
+  const last = lastRowWise(node);
+  const draft = { ...draftFor(node), target: statementOf(last) };
   const replicate = moveSource(match, draft, input);
   if (!replicate.apply) refuse('the copies are made by a repeat along the last axis too');
   for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.target);
   if (kind === 'matmul') requireMatrix(match);
-  const copy = replicate.apply('') + (replicate.kind === 'expand' && !isAdded(node) ? '.contiguous()' : '');
-  const operator = node.kind !== 'call';
-  const edits = [...draft.edits, { start: node.end, end: node.end, text: `${operator ? ')' : ''}${copy}` }];
-  if (operator) edits.push({ start: node.start, end: node.start, text: '(' });
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...rowWise(match)] };
+  const copy = replicate.apply('') + (replicate.kind === 'expand' && !isAdded(last) ? '.contiguous()' : '');
+  const operator = last.kind !== 'call';
+  const edits = [...draft.edits, { start: last.end, end: last.end, text: `${operator ? ')' : ''}${copy}` }];
+  if (operator) edits.push({ start: last.start, end: last.start, text: '(' });
+  return {
+    edits: inOrder(edits),
+    conditions: [...(layer?.conditions ?? []), ...conditionsOf(match), ...rowWise(layer)],
+  };
 }
 
 /** Takes the copy out from under the operators that lead to the product; all of them work row by row. */
@@ -36,15 +42,22 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
   const made = trace(operand);
   const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
   if (reader) refuse(`line ${lineOf(reader)} reads the copy too`);
+  requireUnwritten(made.definitions, draft.target);
   for (const definition of made.definitions) draft.gone.push(definition.statement);
   const replicate = replicateOf(made.value);
   if (replicate) {
     if (!agrees(replicate, match.replicas)) refuse('the copies are not made along rows alone');
     const [definition, ...more] = made.definitions;
     const site = definition?.statement ?? statementOf(operand);
-    const named = replicate.suffix === '' && isView(replicate.source) && definition && more.length === 0;
-    draft.edits.push(...(named ? byName(replicate, operand, definition.statement) : [inPlace(replicate)]));
-    requireUndisturbed(replicate.source, site, statementOf(operand));
+    const to = statementOf(operand);
+    const named = definition && more.length === 0 && isView(replicate.source) && replicate.suffix === '';
+    if (named && disturbance(replicate.source, site, to) === null) {
+      draft.edits.push(...byName(replicate, operand, definition.statement));
+    } else {
+      // What was a copy may now share memory with the source: nobody may write into that any more.
+      requireUndisturbed(replicate.source, site, draft.target, 'writes');
+      draft.edits.push(inPlace(replicate));
+    }
     return replicate;
   }
   const call = callOf(made.value);
@@ -76,21 +89,12 @@ function requireMatrix(match: Match): void {
     refuse(`\`${flat(weight)}\` may have a batch axis of its own`);
 }
 
-const ROW_WISE = new Set(
-  'Linear ReLU GELU SiLU Tanh Sigmoid LeakyReLU ELU SELU CELU Softplus Mish ReLU6 Hardswish Hardsigmoid Identity LayerNorm RMSNorm'.split(
-    ' ',
-  ),
-);
-
-/** What must hold for a whole Sequential to work row by row, as far as its constructor does not say so. */
-function rowWise(match: Match): string[] {
-  const { module } = match.sink;
-  if (!module || module.index === null) return [];
-  const stages = module.constructor ? callOf(unwrap(module.constructor)) : null;
-  const classes = stages && !stages.splat ? stages.positional.map((stage) => callOf(stage)?.method ?? '') : [''];
-  if (classes.some((name) => /Dropout/.test(name))) {
+/** What must hold for a whole Sequential to work row by row, as far as its stages do not say so. */
+function rowWise(layer: Layer | null): string[] {
+  const stages = layer?.stages ?? [];
+  if (stages.some((stage) => /Dropout/.test(callOf(stage)?.method ?? ''))) {
     return ['in training, all copies of a row then share one dropout mask; in evaluation nothing changes'];
   }
-  const unknown = classes.find((name) => !ROW_WISE.has(name));
-  return unknown === undefined ? [] : [`every stage of \`${module.text}\` works row by row (no batch statistics)`];
+  if (stages.every(isRowWiseModule)) return [];
+  return [`every stage of \`${layer?.text}\` works row by row (no batch statistics)`];
 }

@@ -20,7 +20,7 @@ export const ikb301: Rule = {
     return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product can read one copy${costText(match)}`;
   },
   rewrites: [
-    { id: 'drop-expand', title: 'Drop the expand: the product broadcasts by itself' },
+    { id: 'drop-expand', title: 'Keep the operand a view: the product reads one copy' },
     { id: 'drop-letter', title: 'Take the copied letter out of the equation' },
   ],
 };

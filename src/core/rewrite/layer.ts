@@ -1,0 +1,59 @@
+/** Which layer a module's name stands for at the sink, read from its constructor in the file. */
+import type { Match } from '../judge/match';
+import { type Node, childOf, textOf } from '../python/syntax';
+import { lineOf } from './edit';
+import { callOf } from './expression';
+import { refuse } from './refusal';
+
+export interface Layer {
+  /** `self.fc`, or `self.mlp` when it is the first stage of that Sequential. */
+  readonly text: string;
+  /** Stages of the Sequential in order, null when `text` is the layer itself. */
+  readonly stages: readonly Node[] | null;
+  readonly weight: string;
+  readonly bias: string | null;
+  /** What could not be seen: a condition. */
+  readonly conditions: readonly string[];
+}
+
+/** The layer of a module sink, null for functional ones. Refuses a layer that is not plainly what its name says. */
+export function layerOf(match: Match): Layer | null {
+  const { module, bias } = match.sink;
+  if (!module) return null;
+  const { text, constructor } = module;
+  if (module.doubt) refuse(`\`${text}\` is not plainly a linear layer: ${module.doubt}`);
+  if (!text || !/^[\w.[\]]+$/.test(text)) refuse('the layer is an expression; give it a name first');
+  const named = (base: string, stages: Layer['stages'], conditions: readonly string[] = []): Layer => ({
+    text,
+    stages,
+    weight: `${base}.weight`,
+    bias: bias === 'none' ? null : `${base}.bias`,
+    conditions,
+  });
+  if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
+  const { parent } = constructor;
+  if (parent?.kind === 'assignment') {
+    const own = textOf(childOf(parent, 'left') ?? parent) === text;
+    return named(text, null, own ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
+  }
+  const sequential = sequentialAround(constructor);
+  if (!sequential) return named(text, null, /\]$/.test(text) ? [] : [`\`${text}\` is a plain linear layer`]);
+  const { stages, target } = sequential;
+  if (target !== text) {
+    if (target && text.startsWith(`${target}[`)) return named(text, null);
+    refuse(`\`${text}\` is not plainly the Sequential that holds the layer`);
+  }
+  if (stages[0] !== constructor) refuse(`the layer is not the first stage of \`${text}\``);
+  return named(`${text}[0]`, stages);
+}
+
+/** The `nn.Sequential(..)` whose argument a constructor is, with the name that it is assigned to. */
+function sequentialAround(
+  constructor: Node,
+): { readonly stages: readonly Node[]; readonly target: string | null } | null {
+  const whole = constructor.parent?.parent;
+  const call = whole ? callOf(whole) : null;
+  if (!whole || !call || call.method !== 'Sequential' || call.splat || call.keywords.size > 0) return null;
+  const left = whole.parent?.kind === 'assignment' ? childOf(whole.parent, 'left') : null;
+  return { stages: call.positional, target: left ? textOf(left) : null };
+}

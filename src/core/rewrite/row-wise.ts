@@ -1,0 +1,83 @@
+/** Operators that treat rows one by one, as far as text tells: behind a product they can run before the rows are copied. */
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { callOf } from './expression';
+import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
+
+const FUNCTIONS = new Set(
+  'relu gelu silu sigmoid tanh leaky_relu elu selu celu softplus mish relu6 hardswish hardsigmoid logsigmoid'.split(
+    ' ',
+  ),
+);
+
+const CLASSES = new Set(
+  (
+    'Linear ReLU GELU SiLU Tanh Sigmoid LeakyReLU ELU SELU CELU Softplus Mish ReLU6 Hardswish Hardsigmoid Identity ' +
+    'LayerNorm RMSNorm'
+  ).split(' '),
+);
+
+/** `nn.Linear(..)`, `nn.LayerNorm(d)`: a constructor of a module that works row by row. */
+export function isRowWiseModule(constructor: Node): boolean {
+  const call = callOf(constructor);
+  if (!call) return false;
+  if (call.method === 'Sequential')
+    return !call.splat && call.keywords.size === 0 && call.positional.every(isRowWiseModule);
+  const first = call.positional[0];
+  // A LayerNorm over several axes takes rows together.
+  return CLASSES.has(call.method) && !(/Norm$/.test(call.method) && first !== undefined && /^[([]/.test(textOf(first)));
+}
+
+/** The last operator behind `sink` that works row by row and is the only one to read what comes before it. */
+export function lastRowWise(sink: Node): Node {
+  let last = sink;
+  for (let next = nextRowWise(last); next; next = nextRowWise(last)) last = next;
+  return last;
+}
+
+function nextRowWise(node: Node): Node | null {
+  const direct = rowWiseCallOf(node);
+  if (direct) return direct;
+  const assignment = node.parent;
+  const target = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
+  if (!assignment || target?.kind !== 'identifier' || assignment.field === 'right') return null;
+  const name = textOf(target);
+  const statement = statementOf(node);
+  const [reader, ...others] = readersOf({ statement, value: node }, name);
+  if (!reader || others.length > 0 || scopeOf(reader) !== scopeOf(node)) return null;
+  if (statementOf(reader).parent !== statement.parent) return null;
+  const between = occurrences(statement.parent ?? statement, name).filter(
+    (o) => o.start >= statement.end && o.end <= statementOf(reader).start,
+  );
+  if (between.some((o) => isBinding(o) || isMutation(o)) || isMutation(reader)) return null;
+  return rowWiseCallOf(reader);
+}
+
+/** `f(node)` or `node.f()` where f works row by row. */
+function rowWiseCallOf(node: Node): Node | null {
+  const { parent } = node;
+  if (parent?.kind === 'attribute' && node.field === 'object') {
+    const call = parent.parent ? callOf(parent.parent) : null;
+    return call?.callee === parent && FUNCTIONS.has(call.method) && call.positional.length === 0 ? call.node : null;
+  }
+  const call = parent?.kind === 'argument_list' && parent.parent ? callOf(parent.parent) : null;
+  if (!call || call.positional.length !== 1 || call.positional[0] !== node || call.splat) return null;
+  if (call.keywords.size === 0 && /^(torch|F|nn\.functional|torch\.nn\.functional)\.\w+$/.test(call.name)) {
+    return FUNCTIONS.has(call.method) ? call.node : null;
+  }
+  const constructor =
+    /^self\.\w+$/.test(call.name) && call.keywords.size === 0 ? constructorOf(call.node, call.name) : null;
+  return constructor && isRowWiseModule(constructor) ? call.node : null;
+}
+
+/** The one constructor that the class around `node` assigns to `self.name`, or null. */
+function constructorOf(node: Node, name: string): Node | null {
+  const owner = enclosing(node, 'class_definition');
+  const found: Node[] = [];
+  if (owner) {
+    visit(owner, (part) => {
+      const left = part.kind === 'assignment' ? childOf(part, 'left') : null;
+      if (left && textOf(left) === name) found.push(childOf(part, 'right') ?? part);
+    });
+  }
+  return found.length === 1 ? (found[0] ?? null) : null;
+}
