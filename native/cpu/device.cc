@@ -68,18 +68,33 @@ void copy(void *to, const void *from, std::size_t bytes, void *) {
     });
 }
 
-Replay record(Issue issue, int32_t iterations, std::size_t flush_bytes) {
-    const std::shared_ptr<void> scratch(flush_bytes > 0 ? allocate(flush_bytes) : nullptr, std::free);
-    const auto flush = [scratch, flush_bytes](int32_t iteration) {
-        in_chunks(flush_bytes, [&](std::size_t at, std::size_t size) {
-            std::memset(static_cast<char *>(scratch.get()) + at, iteration, size);
-        });
+// What the flushing loop writes; one for all recordings of a device, as large as the largest asked for.
+class Scratch {
+  public:
+    char *at_least(std::size_t bytes) {
+        if (bytes > bytes_) {
+            memory_.reset(static_cast<char *>(allocate(bytes)));
+            bytes_ = bytes;
+        }
+        return memory_.get();
+    }
+
+  private:
+    struct Free {
+        void operator()(char *memory) const { std::free(memory); }
     };
-    return [issue = std::move(issue), iterations, flush] {
+    std::unique_ptr<char, Free> memory_;
+    std::size_t bytes_ = 0;
+};
+
+Replay record(const std::shared_ptr<Scratch> &scratch, Issue issue, int32_t iterations, std::size_t flush_bytes) {
+    scratch->at_least(flush_bytes);
+    return [scratch, issue = std::move(issue), iterations, flush_bytes] {
         using clock = std::chrono::steady_clock;
         clock::duration total{};
         for (int32_t i = 0; i < iterations; ++i) {
-            flush(i);
+            char *memory = scratch->at_least(flush_bytes);
+            in_chunks(flush_bytes, [&](std::size_t at, std::size_t size) { std::memset(memory + at, i, size); });
             const auto start = clock::now();
             issue(i, nullptr);
             total += clock::now() - start;
@@ -102,7 +117,9 @@ Backend open_cpu() {
     b.stream_create = []() -> void * { return nullptr; };
     b.stream_destroy = [](void *) {};
     b.synchronize = [](void *) {};
-    b.record = record;
+    b.record = [scratch = std::make_shared<Scratch>()](Issue issue, int32_t iterations, std::size_t flush_bytes) {
+        return record(scratch, std::move(issue), iterations, flush_bytes);
+    };
     b.concat_linear = cpu::concat_linear;
     b.linear_compression = cpu::linear_compression;
     b.attention = cpu::attention;

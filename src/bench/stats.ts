@@ -35,8 +35,29 @@ export function random(seed: number): () => number {
   };
 }
 
-function resample(values: readonly number[], next: () => number): number[] {
-  return values.map(() => values[Math.floor(next() * values.length)] ?? NaN);
+/** Median of a sample drawn with replacement from sorted values: draws are counted, so nothing is sorted. */
+function resampledMedian(sorted: readonly number[], counts: Uint32Array, next: () => number): number {
+  const n = sorted.length;
+  counts.fill(0);
+  for (let i = 0; i < n; i++) {
+    const at = Math.floor(next() * n);
+    counts[at] = (counts[at] ?? 0) + 1;
+  }
+  let below = 0;
+  let low = NaN;
+  for (let i = 0; i < n; i++) {
+    below += counts[i] ?? 0;
+    if (Number.isNaN(low) && 2 * below >= n) low = sorted[i] ?? NaN;
+    if (2 * below > n) return (low + (sorted[i] ?? NaN)) / 2;
+  }
+  return low;
+}
+
+/** Draws medians of resamples of these values. */
+function medians(values: readonly number[], next: () => number): () => number {
+  const sorted = ascending(values);
+  const counts = new Uint32Array(sorted.length);
+  return () => resampledMedian(sorted, counts, next);
 }
 
 /** Ends of the middle 95 % of a statistic over resamples. */
@@ -48,7 +69,7 @@ function interval(statistic: () => number): { low: number; high: number } {
 export function summarize(samples: readonly number[], seed = 1): Timing {
   const sorted = ascending(samples);
   const next = random(seed);
-  const { low, high } = interval(() => median(resample(samples, next)));
+  const { low, high } = interval(medians(sorted, next));
   return { median: quantile(sorted, 0.5), p10: quantile(sorted, 0.1), p90: quantile(sorted, 0.9), low, high, samples };
 }
 
@@ -87,7 +108,8 @@ function normalTail(z: number): number {
 /** Is `arm` faster than `base`? The ratio is time(base) / time(arm): above 1 means that the arm is faster. */
 export function compare(base: Timing, arm: Timing, seed = 1): Omit<Comparison, 'regime' | 'base' | 'arm'> {
   const next = random(seed);
-  const { low, high } = interval(() => median(resample(base.samples, next)) / median(resample(arm.samples, next)));
+  const [ofBase, ofArm] = [medians(base.samples, next), medians(arm.samples, next)];
+  const { low, high } = interval(() => ofBase() / ofArm());
   const ratio = base.median / arm.median;
   const p = mannWhitney(base.samples, arm.samples);
   return { ratio, low, high, p, verdict: verdictOf(base, arm, ratio, p) };
