@@ -6,6 +6,7 @@ import { textAround } from './around';
 import { buildGraph } from './graph';
 import { findingOf } from './judge/report';
 import type { Model } from './model';
+import { withRewrites } from './offer';
 import { planRewrites } from './rewrite';
 import { readModel } from './read';
 import { OnnxError, type ByteSource } from './source';
@@ -35,11 +36,13 @@ export function checkModel(path: string, source: ByteSource, options: ModelOptio
     if (!(error instanceof OnnxError)) throw error;
     return { findings: [], notes: [{ path, line: 1, message: error.message }], parsed: false, suppressed: [] };
   }
-  const { program, graph, matches } = analyse(model);
-  const context = { path, program, text: printModel(model), shapes: options.shapes ?? {} };
-  const findings = matches
-    .map((match) => findingOf(context, match))
-    .sort((a, b) => a.line - b.line || a.rule.localeCompare(b.rule));
+  const analysed = analyse(model);
+  const { program, graph, matches, spread } = analysed;
+  const context = { path, program, spread, text: printModel(model), shapes: options.shapes ?? {} };
+  const found = matches.map((match) => ({ match, finding: findingOf(context, match) }));
+  const findings = withRewrites(analysed, context.text.text, found).sort(
+    (a, b) => a.line - b.line || a.rule.localeCompare(b.rule),
+  );
   const notes = graph.problems.slice(0, 20).map((message): Note => ({ path, line: 1, message }));
   return { findings, notes, parsed: true, suppressed: [] };
 }
@@ -84,7 +87,13 @@ export interface RewrittenModel {
 /** Rewrites what can be rewritten. The source is only read. Throws `OnnxError` for an unreadable model. */
 export function rewriteModel(path: string, source: ByteSource, options: RewriteOptions = {}): RewrittenModel {
   const analysed = analyse(readModel(source));
-  const context = { path, program: analysed.program, text: printModel(analysed.model), shapes: options.shapes ?? {} };
+  const context = {
+    path,
+    program: analysed.program,
+    spread: analysed.spread,
+    text: printModel(analysed.model),
+    shapes: options.shapes ?? {},
+  };
   const only = options.only ?? [];
   const chosen = analysed.matches
     .map((match) => ({ match, finding: findingOf(context, match) }))

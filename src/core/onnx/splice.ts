@@ -88,3 +88,43 @@ export function assemble(source: ByteSource, pieces: readonly Piece[]): Uint8Arr
   }
   return out;
 }
+
+/** The result as a source of its own: it can be read before it is written. */
+export function pieceSource(source: ByteSource, pieces: readonly Piece[]): ByteSource {
+  const starts: number[] = [];
+  let size = 0;
+  for (const piece of pieces) {
+    starts.push(size);
+    size += sizeOf([piece]);
+  }
+  return {
+    size,
+    read(offset, length) {
+      const out = new Uint8Array(length);
+      let at = lastAtOrBefore(starts, offset);
+      for (let done = 0; done < length; at++) {
+        const piece = pieces[at];
+        const start = starts[at];
+        if (!piece || start === undefined) break;
+        const from = offset + done - start;
+        const count = Math.min(sizeOf([piece]) - from, length - done);
+        out.set(
+          piece instanceof Uint8Array ? piece.subarray(from, from + count) : source.read(piece.start + from, count),
+          done,
+        );
+        done += count;
+      }
+      return out;
+    },
+  };
+}
+
+function lastAtOrBefore(starts: readonly number[], offset: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

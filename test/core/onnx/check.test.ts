@@ -1,7 +1,10 @@
 import assert from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { checkModel, memorySource } from '../../../src/core/onnx';
+import { checkModel, memorySource, readModel, rewriteModel, showModel } from '../../../src/core/onnx';
+import { bytesOf, concatBytes, textOf, varintOf } from '../../../src/core/onnx/encode';
+import { applyEdits } from '../../../src/core/onnx/line-edits';
+import { assemble, splice } from '../../../src/core/onnx/splice';
 import type { Finding } from '../../../src/core/finding';
 import { bytesOfFile, FIXTURES, modelsUnder, needTestdata, patterns, shortName, TESTDATA } from './support';
 
@@ -73,6 +76,40 @@ describe('onnx verdicts', () => {
       op: 'attention',
       dims: { Q: 3, S: 9, H: 8, Hkv: 2, D: 8, B: 2, U: 2 },
     });
+  });
+
+  it('offers each rewrite as edits of the text, or says why there is none', () => {
+    for (const path of patterns()) {
+      const source = memorySource(bytesOfFile(path));
+      const before = showModel(readModel(source)).text;
+      for (const { rewrites } of check(path)) {
+        assert.equal(rewrites.length, 1);
+        const { tier, reason, edits } = rewrites[0]!;
+        assert.equal(tier === 'none', edits.length === 0);
+        assert.equal(tier === 'safe', reason === null);
+        if (tier === 'none') continue;
+        const rewritten = rewriteModel('m', source);
+        const after = showModel(readModel(memorySource(assemble(source, rewritten.pieces)))).text;
+        assert.equal(applyEdits(before, edits), after);
+      }
+    }
+  });
+
+  it('calls a constant copied to a fixed size baked in, where the model itself is not fixed', () => {
+    const bytes = bytesOfFile(pattern('op17_static/dec_layer'));
+    const source = memorySource(bytes);
+    // The same model with a free batch size declared for its input.
+    const input = readModel(source).graph.inputs[0]!;
+    const dims = [textOf(2, 'B'), varintOf(1, 9), varintOf(1, 32)].map((dim) => bytesOf(1, dim));
+    const type = bytesOf(2, bytesOf(1, concatBytes([varintOf(1, 1), bytesOf(2, concatBytes(dims))])));
+    const declared = bytesOf(11, concatBytes([textOf(1, input.name), type]));
+    const frame = readModel(source).graph.frames[0]!;
+    const edited = assemble(source, splice(bytes.length, [{ ...input.span, within: frame, bytes: declared }]));
+    const { findings } = checkModel('m.onnx', memorySource(edited));
+    assert.deepEqual(
+      findings.map(({ rule, level }) => [rule, level]),
+      [['IKB501', 'information']],
+    );
   });
 
   it('answers an unreadable file with a note', () => {

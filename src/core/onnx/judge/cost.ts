@@ -6,34 +6,37 @@ import type { Event } from './events';
 import { isShared } from './sinks';
 import type { Program } from './program';
 import { originsOf, type OnnxMatch } from './select';
+import type { Spread } from './spread';
+import { collapse, type Replica } from './state';
 
 export interface OnnxCost {
   readonly bytes: Dim;
   readonly flops: Dim;
 }
 
-export function costOf(program: Program, match: OnnxMatch): OnnxCost {
+export function costOf(program: Program, spread: Spread, match: OnnxMatch): OnnxCost {
   let bytes: Dim = constant(0);
   for (const { origin } of originsOf(match)) {
     const out = origin?.operator.outputs[0];
     const info = out && program.infer.of(out);
     bytes = plus(bytes, info?.shape ? multiply(product(info.shape), constant(elementBytes(info.element) ?? 4)) : null);
   }
-  const flops = match.events.map((event) => flopsOf(program, event)).reduce<Dim>(plus, constant(0));
+  const flops = match.events.map((event) => flopsOf(program, spread, event)).reduce<Dim>(plus, constant(0));
   return { bytes, flops };
 }
 
 const plus = (a: Dim, b: Dim): Dim => subtract(a, multiply(b, constant(-1)));
 
 /** Two operations per multiply-add, for every row that repeats another one. */
-function flopsOf(program: Program, event: Event): Dim {
+function flopsOf(program: Program, spread: Spread, event: Event): Dim {
   const shape = program.shape(event.operand);
   const out = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
   const replica = event.replicas[0];
   if (!shape || !out || !replica) return null;
-  // Folding keys and values saves the copies, not the products.
-  if (event.code !== 'IKB101' && event.code !== 'IKB102' && event.code !== 'IKB103' && event.code !== 'IKB104')
-    return constant(0);
+  // Folding keys and values saves the copies and what projects them, not the products with the queries.
+  if (event.code === 'IKB201' || event.code === 'IKB202' || event.code === 'IKB301') {
+    return projections(program, spread, replica);
+  }
   const widths = event.form.blocks
     .filter(({ terms }) => terms.every((term) => isShared(term, event.axis)))
     .map(({ width }) => width);
@@ -42,6 +45,23 @@ function flopsOf(program: Program, event: Event): Dim {
   const { extent, source } = replica.mapped;
   const others = otherRows(out, extent);
   return product([constant(2), inner, others, subtract(extent, source)]);
+}
+
+/** The products with a weight that the copies have gone through on the way. */
+function projections(program: Program, spread: Spread, replica: Replica): Dim {
+  return replica.sunk
+    .map((op): Dim => {
+      const out = op.outputs[0];
+      const [shape, inner] = [out && program.shape(out), op.inputs[0] && program.shape(op.inputs[0])?.at(-1)];
+      const state = out && spread.stateOf(out);
+      const here =
+        state &&
+        collapse(state).find((axis) => axis?.kind === 'replica' && axis.origin?.operator === replica.origin?.operator);
+      if (!shape || here?.kind !== 'replica') return null;
+      const { extent, source } = here.mapped;
+      return product([constant(2), inner ?? null, otherRows(shape, extent), subtract(extent, source)]);
+    })
+    .reduce<Dim>(plus, constant(0));
 }
 
 /** The result's elements per position of the replicated axis. */

@@ -1,6 +1,6 @@
 /** Findings in the public form: the model's text lines are the source, nodes are the sites. */
 import type { ChainStep, Finding, Level, Site, BenchHint } from '../../finding';
-import { format, isOne, product, valueOf, type Dim } from '../../tensor/dim';
+import { equal, format, isOne, product, valueOf, type Dim } from '../../tensor/dim';
 import type { Operator, Value } from '../graph';
 import type { Node } from '../model';
 import type { ModelText } from '../text';
@@ -9,19 +9,20 @@ import { costOf, report } from './cost';
 import type { Program } from './program';
 import { isShared } from './sinks';
 import { originsOf, type OnnxMatch } from './select';
-import type { Replica } from './state';
+import type { Spread } from './spread';
+import { collapse, type Replica } from './state';
 
 export interface ReportContext {
   readonly path: string;
   readonly program: Program;
+  readonly spread: Spread;
   readonly text: ModelText;
   readonly shapes: Readonly<Record<string, number>>;
 }
 
 export function findingOf(context: ReportContext, match: OnnxMatch): Finding {
   const [event] = match.events;
-  const [replica] = originsOf(match);
-  const origin = replica?.origin?.operator ?? event.sink;
+  const origin = event.replicas[0]?.origin?.operator ?? event.sink;
   const broadcast = siteOf(context, origin);
   const rule = isBaked(context.program, match) ? 'IKB501' : event.code;
   return {
@@ -29,14 +30,14 @@ export function findingOf(context: ReportContext, match: OnnxMatch): Finding {
     rule,
     level: levelOf(context.program, match, rule),
     materialized: true,
-    message: messageOf(context.program, match, rule),
+    message: messageOf(context, match, rule),
     broadcast,
     written: broadcast,
     consumer: siteOf(context, event.sink),
     chain: chainOf(context, origin, event),
-    cost: report(costOf(context.program, match), context.shapes),
+    cost: report(costOf(context.program, context.spread, match), context.shapes),
     rewrites: [],
-    bench: benchOf(context.program, match),
+    bench: benchOf(context, match),
   };
 }
 
@@ -71,26 +72,38 @@ const shapeText = (program: Program, value: Value | null | undefined): string =>
   return shape ? `[${shape.map((dim) => format(dim)).join(', ')}]` : '[?]';
 };
 
-/** `B times`, `B/U times`. */
-export function ratioText({ mapped }: Replica): string {
-  const [source, extent] = [valueOf(mapped.source), valueOf(mapped.extent)];
-  if (source !== null && extent !== null && source > 0) return `${Number((extent / source).toFixed(2))} times`;
-  if (isOne(mapped.source)) return mapped.extent ? `${format(mapped.extent)} times` : 'many times';
-  return mapped.extent
-    ? `from ${format(mapped.source)} to ${format(mapped.extent)} rows`
-    : 'row by row, as often as the counts say';
+/** `B times`, `from U to B rows`, and where rows are already copies: how many differ. */
+function ratioText(program: Program, { mapped, origin }: Replica): string {
+  if (!mapped.extent) return isOne(mapped.source) ? 'many times' : 'row by row, as often as the counts say';
+  const at = origin ? origin.axis - origin.rank + (program.shape(origin.data)?.length ?? 0) : -1;
+  const read = (origin && program.shape(origin.data)?.[at]) ?? mapped.source;
+  const [from, extent] = [valueOf(read), valueOf(mapped.extent)];
+  const direct = equal(read, mapped.source) === true;
+  const differ = direct ? '' : `, of which ${format(mapped.source)} differ`;
+  if (from !== null && extent !== null && from > 0) return `${Number((extent / from).toFixed(2))} times${differ}`;
+  if (isOne(read)) return `${format(mapped.extent)} times`;
+  return `from ${format(read)} to ${format(mapped.extent)} rows${differ}`;
+}
+
+/** The replica as its operator writes it, before views merge or split its axis. */
+function asMade(spread: Spread, replica: Replica): Replica {
+  const { origin } = replica;
+  const out = origin?.operator.outputs[0];
+  const state = out && spread.stateOf(out);
+  const found = state && origin ? collapse(state)[origin.axis] : null;
+  return found?.kind === 'replica' ? found : replica;
 }
 
 function copyText(program: Program, replica: Replica): string {
   const { origin } = replica;
   if (!origin) return 'a broadcast';
   const made = shapeText(program, origin.operator.outputs[0]);
-  return `${origin.operator.node.op} copies '${origin.data.name}' ${shapeText(program, origin.data)} to ${made}, ${ratioText(replica)}`;
+  return `${origin.operator.node.op} copies '${origin.data.name}' ${shapeText(program, origin.data)} to ${made}, ${ratioText(program, replica)}`;
 }
 
-function messageOf(program: Program, match: OnnxMatch, rule: string): string {
+function messageOf({ program, spread }: ReportContext, match: OnnxMatch, rule: string): string {
   const [event] = match.events;
-  const origins = originsOf(match);
+  const origins = originsOf(match).map((replica) => asMade(spread, replica));
   const copies = origins.map((replica) => copyText(program, replica)).join('; ');
   const sink = event.sink.node.op;
   switch (rule) {
@@ -153,9 +166,10 @@ export function wayBetween(from: Operator, to: Value): Operator[] {
 }
 
 /** Sizes by the benchmark's names. */
-function benchOf(program: Program, match: OnnxMatch): BenchHint | null {
+function benchOf({ program, spread }: ReportContext, match: OnnxMatch): BenchHint | null {
   const [event] = match.events;
-  const [replica] = originsOf(match);
+  const [first] = originsOf(match);
+  const replica = first && asMade(spread, first);
   const shape = program.shape(event.operand);
   const out = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
   if (!replica || !shape || !out) return null;
@@ -198,7 +212,10 @@ function attentionBench(
   const scores = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
   const shape = program.shape(event.operand);
   if (!scores || !shape || shape.length < 3) return null;
-  const heads = shape.length >= 4 ? valueOf(shape[shape.length - 3] ?? null) : 1;
+  // Merged with the batch, the heads are what the copies cycle through.
+  const merged = event.replicas[0]?.mapped;
+  const merging = merged?.map.kind === 'cycle' ? valueOf(merged.source) : 1;
+  const heads = shape.length >= 4 ? valueOf(shape[shape.length - 3] ?? null) : merging;
   const batch = valueOf(product(scores.slice(0, -3)));
   const dims = {
     Q: valueOf(scores.at(-2) ?? null),
@@ -206,7 +223,9 @@ function attentionBench(
     H: heads,
     D: valueOf(shape[event.contracted] ?? null),
   };
-  if (event.code === 'IKB202')
-    return { op: 'attention', dims: { ...dims, B: batch, U: batch, H: rows.B, Hkv: rows.U } };
+  if (event.code === 'IKB202') {
+    const shared = { H: valueOf(merged?.extent ?? null), Hkv: valueOf(merged?.source ?? null) };
+    return { op: 'attention', dims: { ...dims, ...shared, B: batch, U: batch } };
+  }
   return { op: 'attention', dims: { ...dims, ...rows, Hkv: heads } };
 }

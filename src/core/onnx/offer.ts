@@ -1,0 +1,42 @@
+/** The rewrites that a finding of a model offers, as edits of the model's text. */
+import type { Finding, Rewrite } from '../finding';
+import type { Analysed } from './analyse';
+import type { OnnxMatch } from './judge/select';
+import { applyEdits, lineEdits } from './line-edits';
+import { readModel } from './read';
+import { planRewrites } from './rewrite';
+import { pieceSource } from './splice';
+import { printModel } from './text';
+
+/** Trying a rewrite prints the model anew; beyond so many lines in all only the reason is given. */
+const MAX_LINES = 400_000;
+
+export function withRewrites(
+  analysed: Analysed,
+  text: string,
+  found: readonly { finding: Finding; match: OnnxMatch }[],
+): Finding[] {
+  const lines = analysed.model.graph.nodes.length;
+  return found.map(({ finding, match }, i) => ({
+    ...finding,
+    rewrites: [(i + 1) * lines > MAX_LINES ? tooMany(analysed, match) : offer(analysed, finding.path, text, match)],
+  }));
+}
+
+function offer(analysed: Analysed, path: string, text: string, match: OnnxMatch): Rewrite {
+  const { outcomes, pieces } = planRewrites(analysed, [match], false);
+  const [outcome] = outcomes;
+  if (!outcome) throw new Error('a match without an outcome');
+  const { id, title, reason } = outcome;
+  if (reason !== null) return { id, title, tier: 'none', reason, edits: [] };
+  const after = printModel(readModel(pieceSource(analysed.model.source, pieces))).text;
+  const edits = lineEdits(path, text, after);
+  const exact = applyEdits(text, edits) === after ? edits : [{ path, start: 0, end: text.length, text: after }];
+  return { id, title, tier: 'safe', reason: null, edits: exact };
+}
+
+function tooMany(analysed: Analysed, match: OnnxMatch): Rewrite {
+  const [outcome] = planRewrites(analysed, [match], false).outcomes;
+  const reason = outcome?.reason ?? 'the model is too large for a preview; `ikbo rewrite` applies it';
+  return { id: outcome?.id ?? '', title: outcome?.title ?? '', tier: 'none', reason, edits: [] };
+}
