@@ -3,6 +3,7 @@ import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } f
 import type { Note } from './finding';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
+import { createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
 import { openProject } from './python/project';
 import { positionOf } from './python/syntax';
@@ -16,14 +17,16 @@ const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: fal
 
 export async function createEngine(grammars: Grammars): Promise<Engine> {
   const parser = await createParser(grammars);
+  const library = createLibrary(parser);
 
   function analyse(file: ParsedFile, options: CheckOptions): Analysis {
     resetIds();
+    library.trim();
     const notes: Note[] = [];
     const comments = file.commentsWith('ikbo:');
     const bindings = bindingsOf(comments);
     const judge = createJudge();
-    const project = openProject(file, parser, options.files ?? null);
+    const project = openProject(file, library, options.files ?? null);
     try {
       evaluateFile(project, {
         onSink: (event) => judge.collect(event),
@@ -40,13 +43,8 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
-      return {
-        findings: [],
-        notes: [{ path: file.path, line: 1, message: 'not analysed: too deeply nested' }],
-        parsed: true,
-      };
-    } finally {
-      project.close();
+      const note = { path: file.path, line: 1, message: 'not analysed: too deeply nested' };
+      return { findings: [], suppressed: [], notes: [note], parsed: true };
     }
   }
 

@@ -332,12 +332,12 @@ export function overwrite(t: Tensor, value: Value, frame: Frame): void {
     if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
     names.set(key, old.id === t.id ? value : tensor(withoutReplicas(old.shape)));
   }
-  for (const [id, item] of heap) {
-    if (item.kind !== 'object') continue;
-    for (const [key, old] of item.attributes) {
-      if (old.kind === 'tensor' && old.storage === t.storage)
-        heap.set(id, { ...item, attributes: new Map(item.attributes).set(key, value) });
-    }
+  const self = names.get('self');
+  const item = self?.kind === 'ref' ? heap.get(self.id) : undefined;
+  if (self?.kind !== 'ref' || item?.kind !== 'object') return;
+  for (const [key, old] of item.attributes) {
+    if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
+    heap.set(self.id, { ...item, attributes: new Map(item.attributes).set(key, value) });
   }
 }
 

@@ -8,6 +8,7 @@ import { bind, parametersOf, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import { evaluateExpression } from './expressions';
+import { Heap } from './heap';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
 import { producers } from './producers';
 import type { Project } from './project';
@@ -18,7 +19,7 @@ import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NO_ARGS, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
-const MAX_STEPS = 60_000;
+const MAX_STEPS = 20_000;
 const SHORT = 700;
 
 export interface Evaluation {
@@ -135,7 +136,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
 
   /** What the callee did to lists and objects stays done. */
   function adoptHeap(frame: Frame, inner: Frame): void {
-    for (const [id, item] of inner.state.heap) frame.state.heap.set(id, item);
+    for (const [id, item] of inner.state.heap.since(frame.state.heap)) frame.state.heap.set(id, item);
   }
 
   function returned(frame: Frame): Value {
@@ -162,12 +163,12 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   }
 
   /** The object that `self` is in an entry: as `__init__` leaves it, with unknown arguments. */
-  function instanceOf(model: ClassModel, frame: Frame): Value {
+  function instanceOf(model: ClassModel): { value: Value; state: State } {
     let known = made.get(model);
     if (!known) {
       const id = freshId();
       const value: Value = { kind: 'ref', id };
-      const state: State = { names: new Map(), heap: new Map(), path: [] };
+      const state: State = { names: new Map(), heap: new Heap(), path: [] };
       state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
       made.set(model, { value, state });
       const init = project.method(model, '__init__');
@@ -179,18 +180,17 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
         active.push(init.node);
         if (body) runBlock(body, inner, run);
         active.pop();
-        if (inner.state !== state) inner.state.heap.forEach((item, key) => state.heap.set(key, item));
+        for (const [key, item] of inner.state.heap.since(state.heap)) state.heap.set(key, item);
       }
       known = made.get(model) ?? { value, state };
     }
-    known.state.heap.forEach((item, key) => frame.state.heap.set(key, item));
-    return known.value;
+    return known;
   }
 
   const emptyFrame = (file: FileModel): Frame => ({
     function: null,
     file,
-    state: { names: new Map(), heap: new Map(), path: [] },
+    state: { names: new Map(), heap: new Heap(), path: [] },
     closure: null,
     depth: 0,
     call: null,
@@ -207,7 +207,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     entry = model.node;
     const frame: Frame = { ...emptyFrame(model.file), function: model };
     const isMethod = model.owner !== null && !model.decorators.some((d) => /^staticmethod\b/.test(d));
-    const self = isMethod && model.owner ? instanceOf(model.owner, frame) : null;
+    const instance = isMethod && model.owner ? instanceOf(model.owner) : null;
+    if (instance) frame.state = { ...frame.state, heap: instance.state.heap.fork() };
+    const self = instance?.value ?? null;
     unknownParameters(model, self, run, frame).forEach((v, k) => frame.state.names.set(k, v));
     active.push(model.node);
     runBlock(body, frame, run);

@@ -52,6 +52,36 @@ async function initRuntime(binary: Uint8Array): Promise<CursorModule> {
   return module;
 }
 
+/** One shape for all nodes of all files: made once, so that the engine's property reads stay fast. */
+class TreeNode implements Node {
+  private made: readonly Node[] | null = null;
+  private hasBroken: boolean | null = null;
+  constructor(
+    readonly kind: string,
+    readonly field: string | null,
+    readonly start: number,
+    readonly end: number,
+    readonly parent: Node | null,
+    private readonly index: number,
+    private readonly selfBroken: boolean,
+    readonly file: TreeFile,
+  ) {}
+  adopt(children: readonly Node[]): void {
+    this.made = children;
+  }
+  get children(): readonly Node[] {
+    return (this.made ??= this.file.childrenAt(this, this.index));
+  }
+  get broken(): boolean {
+    return (this.hasBroken ??= this.file.hasErrors && (this.selfBroken || this.children.some((c) => c.broken)));
+  }
+}
+
+interface TreeFile extends ParsedFile {
+  readonly hasErrors: boolean;
+  childrenAt(parent: Node, index: number): readonly Node[];
+}
+
 export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const module = await (runtime ??= initRuntime(grammars.runtime));
   const language = await Language.load(grammars.python);
@@ -78,37 +108,12 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     let open = true;
     let lineStarts: number[] | null = null;
 
-    class TreeNode implements Node {
-      private made: Node[] | null = null;
-      private hasBroken: boolean | null = null;
-      constructor(
-        readonly kind: string,
-        readonly field: string | null,
-        readonly start: number,
-        readonly end: number,
-        readonly parent: Node | null,
-        private readonly index: number,
-        private readonly selfBroken: boolean,
-      ) {}
-      get file(): SourceFile {
-        return file;
-      }
-      adopt(children: Node[]): void {
-        this.made = children;
-      }
-      get children(): readonly Node[] {
-        return (this.made ??= open ? childrenAt(this, this.index) : []);
-      }
-      get broken(): boolean {
-        return (this.hasBroken ??= hasErrors && (this.selfBroken || this.children.some((c) => c.broken)));
-      }
-    }
-
     /**
      * Children of the node with that descendant index, and theirs in turn, down to blocks: those are made when asked
      * for, so that the body of a function that nobody evaluates costs nothing.
      */
-    function childrenAt(parent: Node, index: number): Node[] {
+    function childrenAt(parent: Node, index: number): readonly Node[] {
+      if (!open) return [];
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
       if (index > 0) module._ts_tree_cursor_goto_descendant_wasm(address, index);
@@ -134,6 +139,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           parent,
           module._ts_tree_cursor_current_descendant_index_wasm(address),
           type === ERROR_TYPE || missing,
+          file,
         );
         if (type !== block) child.adopt(walkChildren(child));
         children.push(child);
@@ -142,14 +148,18 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       return children;
     }
 
-    const file: ParsedFile = {
+    const file: TreeFile = {
+      hasErrors,
+      childrenAt,
       path,
       text,
       nodeCount,
       get lineStarts() {
         return (lineStarts ??= lineStartsOf(text));
       },
-      root: new TreeNode('module', null, 0, text.length, null, 0, false),
+      get root() {
+        return root;
+      },
       commentsWith(part) {
         if (!text.includes(part)) return [];
         return tree.rootNode
@@ -182,6 +192,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         return result;
       },
     };
+    const root = new TreeNode('module', null, 0, text.length, null, 0, false, file);
     return file;
   }
 

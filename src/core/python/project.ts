@@ -4,7 +4,8 @@ import { canonicalName } from '../tensor/operators';
 import { FOREIGN } from './calls';
 import { isBuiltin } from './builtins';
 import { type Binding, type ClassModel, type FileModel, type FunctionModel, modelOf } from './model';
-import type { ParsedFile, PythonParser } from './parser';
+import type { Library } from './library';
+import type { ParsedFile } from './parser';
 import { type Node, textOf } from './syntax';
 
 export interface Project {
@@ -14,7 +15,6 @@ export interface Project {
   method(model: ClassModel, name: string): FunctionModel | null;
   isModule(model: ClassModel): boolean;
   bases(model: ClassModel): readonly (ClassModel | string)[];
-  close(): void;
 }
 
 export type Found =
@@ -27,23 +27,16 @@ export type Found =
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
 
-export function openProject(file: ParsedFile, parser: PythonParser, files: FileSource | null): Project {
+export function openProject(file: ParsedFile, library: Library, files: FileSource | null): Project {
   const main = modelOf(file);
   const models = new Map<string, FileModel | null>([[file.path, main]]);
-  const opened: ParsedFile[] = [];
   const roots = rootsOf(file.path);
 
   function modelAt(path: string): FileModel | null {
     const known = models.get(path);
     if (known !== undefined) return known;
     const text = files?.read(path);
-    if (text === undefined || opened.length >= 64) {
-      models.set(path, null);
-      return null;
-    }
-    const parsed = parser.parse(path, text);
-    opened.push(parsed);
-    const model = modelOf(parsed);
+    const model = text === undefined ? null : library.model(path, text);
     models.set(path, model);
     return model;
   }
@@ -131,7 +124,6 @@ export function openProject(file: ParsedFile, parser: PythonParser, files: FileS
     method,
     isModule,
     bases,
-    close: () => opened.forEach((f) => f.close()),
   };
 }
 

@@ -6,6 +6,7 @@ import { equal } from '../tensor/dim';
 import { carriesReplica, freshId, knownAxis, mapAxes, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Shape, Tensor } from '../tensor/value';
+import type { Heap } from './heap';
 import type { ClassModel } from './model';
 import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
 
@@ -34,13 +35,13 @@ export type HeapItem =
 
 export interface State {
   readonly names: Map<string, Value>;
-  readonly heap: Map<number, HeapItem>;
+  readonly heap: Heap;
   readonly path: readonly Condition[];
 }
 
 export const fork = (state: State, condition: Condition | null): State => ({
   names: new Map(state.names),
-  heap: new Map(state.heap),
+  heap: state.heap.fork(),
   path: condition ? [...state.path, condition] : state.path,
 });
 
@@ -64,7 +65,7 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
     else if (left) into.names.set(key, conditional(left, yes));
     else if (right) into.names.set(key, conditional(right, no));
   }
-  for (const id of new Set([...a.heap.keys(), ...b.heap.keys()])) {
+  for (const id of new Set([...a.heap.since(into.heap).keys(), ...b.heap.since(into.heap).keys()])) {
     const left = a.heap.get(id);
     const right = b.heap.get(id);
     const item = left && right ? (left === right ? left : eitherItem(left, right, yes, no)) : (left ?? right);

@@ -454,14 +454,16 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
 
 /** Two passes; lists that grew may grow further, and what the second pass changed again is not known. */
 function loop(frame: Frame, pass: () => Flow): void {
-  const sizes = new Map(
-    [...frame.state.heap].flatMap(([id, item]) => (item.kind === 'list' ? [[id, item.items.length] as const] : [])),
-  );
+  const before = frame.state.heap;
+  frame.state = { ...frame.state, heap: before.fork() };
   for (let i = 0; i < 2; i++) {
     if (pass() === 'left') break;
   }
-  for (const [id, size] of sizes) {
-    const item = frame.state.heap.get(id);
-    if (item?.kind === 'list' && item.items.length !== size) frame.state.heap.set(id, { ...item, open: true });
+  const changes = frame.state.heap.since(before);
+  frame.state = { ...frame.state, heap: before };
+  for (const [id, item] of changes) {
+    const old = before.get(id);
+    const grew = item.kind === 'list' && old?.kind === 'list' && item.items.length !== old.items.length;
+    before.set(id, grew ? { ...item, open: true } : item);
   }
 }
