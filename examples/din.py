@@ -36,7 +36,8 @@ class AttentionUnit(nn.Module):
 
     def forward(self, query, keys):
         """query [B, D], keys [B, T, D] -> scores [B, T]."""
-        q = query.unsqueeze(1).expand(-1, keys.shape[1], -1)
+        B, T, D = keys.shape
+        q = query.unsqueeze(1).expand(-1, T, -1)
         x = torch.cat([q, keys, q - keys, q * keys], dim=-1)
         return self.mlp(x).squeeze(-1)
 
@@ -78,8 +79,8 @@ class DIN(nn.Module):
         history = self.embed(items, categories)
 
         # Each step of the history sees the target before pooling.
-        steps = history.shape[1]
-        paired = torch.cat([history, target.unsqueeze(1).expand(-1, steps, -1)], dim=-1)
+        B, T, D = history.shape
+        paired = torch.cat([history, target.unsqueeze(1).expand(-1, T, -1)], dim=-1)
         context = self.context(paired)
 
         interest = self.interest(target, history, lengths)

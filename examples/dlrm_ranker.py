@@ -4,7 +4,7 @@ A request carries one or more users; each is scored against `n_cand` candidates.
 features are the same for all of them.
 """
 
-# ikbo: B=2, n_cand=512, Ku=640, Kc=192, D=64
+# ikbo: U=2, n_cand=512, Ku=640, Kc=192
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ class Ranker(nn.Module):
         """Scores [users, n_cand]. The items of user u are rows u * n_cand to (u + 1) * n_cand - 1."""
         user = self.encode_users(user_ids, user_dense)
         cand = self.encode_items(item_ids, item_dense)
-        n_cand = cand.shape[0] // user.shape[0]
+        U, Ku = user.shape
+        B, Kc = cand.shape
+        n_cand = B // U
 
         # Every candidate meets the features of its user.
         user_rows = user.repeat_interleave(n_cand, dim=0)
@@ -103,7 +105,7 @@ class Ranker(nn.Module):
 
         crossed = self.cross(cand)
         logits = self.head(torch.cat([deep, crossed], dim=-1))
-        return logits.view(user.shape[0], n_cand)
+        return logits.view(U, n_cand)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A decoder block with grouped-query attention, rotary positions and a key/value cache."""
 
-# ikbo: B=8, S=4096, Hq=32, Hkv=8, D=128
+# ikbo: B=8, S=4096, Hkv=8, n_rep=4, D=128
 
 from typing import Optional, Tuple
 
@@ -11,11 +11,11 @@ import torch.nn.functional as F
 
 def repeat_kv(x: torch.Tensor, n_rep: int) -> torch.Tensor:
     """[B, Hkv, S, D] -> [B, Hkv * n_rep, S, D], each head n_rep times in a row."""
-    batch, heads, length, dim = x.shape
+    B, Hkv, S, D = x.shape
     if n_rep == 1:
         return x
-    x = x[:, :, None, :, :].expand(batch, heads, n_rep, length, dim)
-    return x.reshape(batch, heads * n_rep, length, dim)
+    x = x[:, :, None, :, :].expand(B, Hkv, n_rep, S, D)
+    return x.reshape(B, Hkv * n_rep, S, D)
 
 
 def rotate_half(x: torch.Tensor) -> torch.Tensor:

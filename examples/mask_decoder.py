@@ -4,7 +4,7 @@ One image, many prompts. The image embedding is repeated for every prompt, the p
 tokens and image attend to each other.
 """
 
-# ikbo: P=64, N=4096, C=256, T=8
+# ikbo: P=64, H=64, W=64, C=256, T=8
 
 import torch
 from torch import Tensor, nn
@@ -76,21 +76,21 @@ class MaskDecoder(nn.Module):
 
     def forward(self, image: Tensor, image_pe: Tensor, sparse: Tensor, dense: Tensor) -> Tensor:
         """image and image_pe [1, C, H, W], sparse [P, T, C], dense [P, C, H, W] -> masks [P, num_masks, 2H, 2W]."""
-        prompts, height, width = sparse.shape[0], image.shape[2], image.shape[3]
-        tokens = torch.cat([self.mask_tokens.weight.unsqueeze(0).expand(prompts, -1, -1), sparse], dim=1)
+        P, C, H, W = dense.shape
+        tokens = torch.cat([self.mask_tokens.weight.unsqueeze(0).expand(P, -1, -1), sparse], dim=1)
 
         # One copy of the image per prompt, as rows of pixels.
         pixels = image.flatten(2).transpose(1, 2)
-        pixels = torch.repeat_interleave(pixels, prompts, dim=0)
+        pixels = torch.repeat_interleave(pixels, P, dim=0)
         src = self.image_proj(pixels) + dense.flatten(2).transpose(1, 2)
         pe = image_pe.flatten(2).transpose(1, 2)
 
         for block in self.blocks:
             tokens, src = block(tokens, src, pe)
 
-        up = self.upscale(src.transpose(1, 2).unflatten(2, (height, width)))
+        up = self.upscale(src.transpose(1, 2).unflatten(2, (H, W)))
         weights = self.hyper(tokens[:, : self.mask_tokens.num_embeddings])
-        return (weights @ up.flatten(2)).unflatten(2, (2 * height, 2 * width))
+        return (weights @ up.flatten(2)).unflatten(2, (2 * H, 2 * W))
 
 
 def main() -> None:

@@ -44,6 +44,7 @@ class TargetAttention(nn.Module):
 
     def forward(self, target, history, cand_to_user):
         """target [B, E], history [U, S, E], cand_to_user [B] -> [B, E]."""
+        U, S, E = history.shape
         q = self.split_heads(self.q_proj(target).unsqueeze(1))
         k = self.split_heads(self.k_proj(history))
         v = self.split_heads(self.v_proj(history))
