@@ -1,4 +1,4 @@
-/** A result as CSV (RFC 4180): one row per arm and regime, for spreadsheets and scripts. */
+/** A result as CSV (RFC 4180 but for plain line feeds): one row per arm and regime, for spreadsheets and scripts. */
 import type { BenchResult } from '../protocol/bench';
 
 const COLUMNS = [
@@ -17,7 +17,7 @@ export function csvReport({ request, environment, arms }: BenchResult): string {
     ...[timing?.median, timing?.p10, timing?.p90, timing?.low, timing?.high, timing?.samples.length],
     ...[gflops, gbytes, peakBytes, check?.error, check?.limit, problem],
   ]);
-  return [COLUMNS, ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+  return [COLUMNS, ...rows].map((row) => `${row.map(cell).join(',')}\n`).join('');
 }
 
 function cell(value: string | number | null | undefined): string {

@@ -27,7 +27,7 @@ export function callsPerSample(regime: Regime, milliseconds: number, kind: Devic
 /** Bytes written between calls of the flushing loop: beyond the last-level cache, as far as that is affordable. */
 export function flushBytes(kind: DeviceInfo['kind'], cacheBytes: number): number {
   const MiB = 2 ** 20;
-  return kind === 'cuda' ? Math.max(4 * cacheBytes, 256 * MiB) : Math.min(Math.max(cacheBytes, 32 * MiB), 256 * MiB);
+  return kind === 'cuda' ? Math.max(4 * cacheBytes, 256 * MiB) : Math.min(Math.max(cacheBytes, 32 * MiB), 128 * MiB);
 }
 
 export interface SamplerContext {
