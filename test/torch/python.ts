@@ -5,7 +5,7 @@ import { join } from 'node:path';
 export const root = join(__dirname, '..', '..');
 const packages = join(root, 'kernels', 'python');
 
-function find(): string {
+export function find(): string {
   const local = join(root, '.venv', 'bin', 'python');
   return process.env['IKBO_PYTHON'] ?? (existsSync(local) ? local : 'python3');
 }
