@@ -16,5 +16,12 @@ run(
   process.execPath,
   'node_modules/@vscode/vsce/vsce',
   'package',
-  ...['--no-dependencies', '--allow-missing-repository', '--skip-license', '--no-rewrite-relative-links', '--out', 'build/ikbo-lens.vsix'],
+  ...[
+    '--no-dependencies',
+    '--allow-missing-repository',
+    '--skip-license',
+    '--no-rewrite-relative-links',
+    '--out',
+    'build/ikbo-lens.vsix',
+  ],
 );
