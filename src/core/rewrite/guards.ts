@@ -31,6 +31,7 @@ export function conditionsOf(match: Match): string[] {
   const named = match.replicas.find((replica) => replica.evidence === 'named');
   if (named)
     conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
+  if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
   return conditions;
 }
 

@@ -7,8 +7,10 @@ import type { Match, RuleCode } from '../judge/match';
 import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
 import { dropExpand, dropLetter } from './batch-product';
+import { beforeExpand } from './before-expand';
 import { catLinear } from './cat-linear';
 import { type Written, decompose } from './decompose';
+import { differenceProduct } from './difference-product';
 import { enableGqa, foldHeads } from './grouped-heads';
 import { requireEditable } from './guards';
 import { Refusal } from './refusal';
@@ -32,6 +34,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'decompose', build: decompose },
     { id: 'ikbo', build: catLinear },
   ],
+  IKB104: [{ id: 'recombine', build: differenceProduct }],
   IKB201: [
     { id: 'ikbo', build: mappedAttention },
     { id: 'fold', build: foldedAttention },
@@ -43,6 +46,11 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB301: [
     { id: 'drop-expand', build: dropExpand, applies: ({ sink }) => sink.kind !== 'einsum' },
     { id: 'drop-letter', build: dropLetter, applies: ({ sink }) => sink.kind === 'einsum' },
+  ],
+  IKB303: [{ id: 'before-expand', build: beforeExpand }],
+  IKB304: [
+    { id: 'decompose', build: decompose, applies: ({ form }) => (form?.blocks.length ?? 0) > 1 },
+    { id: 'sink-broadcast', build: sinkBroadcast, applies: ({ form }) => (form?.blocks.length ?? 0) <= 1 },
   ],
 };
 

@@ -20,5 +20,5 @@ export const ikb104: Rule = {
   message(match) {
     return `${sourceText(match)} is copied ${copies(match)} and concatenated with its differences or products in front of ${sinkText(match)}${when(match)}; the plain and difference blocks need one row per source${costText(match)}`;
   },
-  rewrites: [],
+  rewrites: [{ id: 'recombine', title: 'Recombine the weights and multiply the shared query once' }],
 };

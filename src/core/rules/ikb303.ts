@@ -19,5 +19,5 @@ export const ikb303: Rule = {
   message(match) {
     return `${sourceText(match)} is expanded ${copies(match)} and then written by an element-wise operator before ${sinkText(match)}${when(match)}; that operator can run before the expand${costText(match)}`;
   },
-  rewrites: [],
+  rewrites: [{ id: 'before-expand', title: 'Run the operator before the expand' }],
 };

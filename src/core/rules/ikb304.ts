@@ -20,5 +20,8 @@ export const ikb304: Rule = {
   message(match) {
     return `${sourceText(match)} is gathered ${copies(match)} before ${sinkText(match)}${when(match)}; projecting nodes before gathering does the product once per node${costText(match)}`;
   },
-  rewrites: [],
+  rewrites: [
+    { id: 'decompose', title: 'Project the nodes, then gather and add' },
+    { id: 'sink-broadcast', title: 'Project the nodes, then gather' },
+  ],
 };
