@@ -1,6 +1,7 @@
 /** The language server: which message goes to which feature, and when documents are checked. */
 import {
   CodeLensRefreshRequest,
+  DidChangeConfigurationNotification,
   DidChangeWatchedFilesNotification,
   LSPErrorCodes,
   ResponseError,
@@ -91,6 +92,9 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     return { serverInfo: { name: 'IKBO Lens' }, capabilities: CAPABILITIES };
   });
   connection.onInitialized(() => {
+    if (client.workspace?.didChangeConfiguration?.dynamicRegistration) {
+      void connection.client.register(DidChangeConfigurationNotification.type, { section: 'ikboLens' });
+    }
     if (client.workspace?.didChangeWatchedFiles?.dynamicRegistration) {
       const watchers = ['**/*.py', '**/{ikbo,pyproject}.toml', '**/*baseline*.json'].map((globPattern) => ({
         globPattern,
