@@ -173,7 +173,8 @@ function addNodes(
     const inputs = node.inputs.map(resolve);
     const attributes = node.attributes.map((attribute) => resolveReference(attribute, frame.arguments));
     const def = build.functions.get(keyOf(node.domain, node.op, node.overload));
-    if (def && frame.depth < MAX_CALL_DEPTH && ++build.calls < MAX_CALLS) {
+    // Operators of ai.ikbo stay whole: their definitions are what runtimes without a kernel fall back to.
+    if (def && node.domain !== 'ai.ikbo' && frame.depth < MAX_CALL_DEPTH && ++build.calls < MAX_CALLS) {
       inline(build, scope, node, def, inputs, attributes, names, frame, prefix);
       continue;
     }

@@ -7,7 +7,7 @@ import { buildGraph } from './graph';
 import { findingOf } from './judge/report';
 import type { Model } from './model';
 import { withRewrites } from './offer';
-import { planRewrites } from './rewrite';
+import { planRewrites, type Target } from './rewrite';
 import { readModel } from './read';
 import { OnnxError, type ByteSource } from './source';
 import { sizeOf, type Piece } from './splice';
@@ -64,6 +64,8 @@ export function showModel(model: Model, options: ShowOptions = {}): ModelText {
 export interface RewriteOptions extends ModelOptions {
   /** Only findings of this rule (`IKB101`) or at this line (`IKB101:27`); all when empty. */
   readonly only?: readonly string[];
+  /** `standard` (default): ONNX operators alone. `ikbo`: operators of ai.ikbo with their definitions where they fit. */
+  readonly target?: Target;
   /** Also where the ratio makes it a loss. */
   readonly force?: boolean;
 }
@@ -105,6 +107,7 @@ export function rewriteModel(path: string, source: ByteSource, options: RewriteO
     analysed,
     chosen.map(({ match }) => match),
     options.force ?? false,
+    options.target ?? 'standard',
   );
   const told = outcomes.flatMap(({ match, id, title, reason }) => {
     const finding = chosen.find((other) => other.match === match)?.finding;

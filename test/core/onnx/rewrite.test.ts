@@ -20,10 +20,10 @@ interface Done {
   readonly after: Uint8Array;
 }
 
-function rewrite(path: string, force = true): Done {
+function rewrite(path: string, force = true, target: 'standard' | 'ikbo' = 'standard'): Done {
   const before = bytesOfFile(path);
   const source = memorySource(before);
-  const rewritten = rewriteModel(basename(path), source, { force });
+  const rewritten = rewriteModel(basename(path), source, { force, target });
   return { rewritten, before, after: assemble(source, rewritten.pieces) };
 }
 
@@ -81,6 +81,29 @@ describe('onnx rewrite', function () {
       const verdict = await verify(done);
       assert.equal(verdict.problem, null);
       assert.ok(verdict.ok && verdict.probes.length === 2);
+    });
+  }
+
+  const fused: [string, string][] = [
+    ['op17_dyn/index', 'BroadcastLinearBias'],
+    ['op17_dyn/repeat_interleave_dyn', 'BroadcastLinearBias'],
+    ['op17_dyn/lce_cat', 'BroadcastCompression'],
+    ['op17_dyn/sdpa_idx', 'BroadcastAttention'],
+    ['op17_static/sdpa_idx', 'BroadcastAttention'],
+  ];
+  for (const [name, operator] of fused) {
+    it(`makes ${operator} of ${name}, which runs anywhere by its definition`, async () => {
+      const done = rewrite(model(name), true, 'ikbo');
+      const made = readModel(memorySource(done.after));
+      assert.ok(made.graph.nodes.some(({ op, domain }) => op === operator && domain === 'ai.ikbo'));
+      assert.deepEqual(
+        made.functions.map((def) => def.name),
+        [operator],
+      );
+      assert.equal(made.opsets.find(({ domain }) => domain === 'ai.ikbo')?.version, 1);
+      assert.deepEqual(checkModel('after.onnx', memorySource(done.after)).findings, []);
+      const verdict = await verify(done);
+      assert.equal(verdict.problem, null);
     });
   }
 

@@ -149,3 +149,13 @@ export function slidingSize(x: Dim, pads: number, kernel: number, dilation: numb
   if (size !== null) return constant(Math.floor(size / stride) + 1);
   return stride === 1 ? add(span, constant(1)) : null;
 }
+
+/** ai.ikbo BroadcastLinear: candidate [B, Kc] and candidate_weight [Kc, M] say the shape. */
+export const broadcastLinear: Rule = (_op, [user, candidate, , , weight]) => [
+  tensor(user?.element ?? 0, matmulShape(candidate?.shape ?? null, weight?.shape ?? null)),
+];
+
+/** ai.ikbo BroadcastCompression: candidate [B, Kc, N] under candidate_weight [M, Kc]. */
+export const broadcastCompression: Rule = (_op, [user, candidate, , , weight]) => [
+  tensor(user?.element ?? 0, matmulShape(weight?.shape ?? null, candidate?.shape ?? null)),
+];

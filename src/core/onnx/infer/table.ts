@@ -126,7 +126,19 @@ const MICROSOFT = new Map<string, Rule>([
   ...all(elementwise.toFloat, 'DequantizeLinear'),
 ]);
 
+const OWN = new Map<string, Rule>([
+  ...all(contractions.broadcastLinear, 'BroadcastLinear BroadcastLinearBias'),
+  ...all(contractions.broadcastCompression, 'BroadcastCompression'),
+  ...all(contractions.attention, 'BroadcastAttention'),
+]);
+
+const DOMAINS = new Map([
+  ['', STANDARD],
+  ['com.microsoft', MICROSOFT],
+  ['ai.ikbo', OWN],
+]);
+
 /** The rule of an operator, or undefined for those of other domains and those not known. */
 export function ruleOf(domain: string, op: string): Rule | undefined {
-  return domain === '' ? STANDARD.get(op) : domain === 'com.microsoft' ? MICROSOFT.get(op) : undefined;
+  return DOMAINS.get(domain)?.get(op);
 }

@@ -1,8 +1,9 @@
 /** Turns the collected nodes into edits of the file, and removes what nothing reads any more. */
-import { encodeNode } from '../encode';
+import { encodeFunction, encodeNode, encodeOpset } from '../encode';
 import type { Model, Node } from '../model';
 import type { Splice } from '../splice';
 import type { Builder } from './builder';
+import { definitionOf, DOMAIN, VERSION } from './ikbo';
 
 const NOTHING = new Uint8Array(0);
 
@@ -35,6 +36,12 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
   }
   for (const initializer of builder.initializers)
     edits.push({ start: frame.end, end: frame.end, within: frame, bytes: initializer });
+  const { size } = source;
+  const add = (field: Uint8Array): number => edits.push({ start: size, end: size, within: null, bytes: field });
+  if (builder.functions.size > 0 && !model.opsets.some(({ domain }) => domain === DOMAIN))
+    add(encodeOpset(DOMAIN, VERSION));
+  const known = new Set(model.functions.flatMap((def) => (def.domain === DOMAIN ? [def.name] : [])));
+  for (const name of builder.functions) if (!known.has(name)) add(encodeFunction(definitionOf(builder, name)));
   return edits;
 }
 

@@ -21,6 +21,16 @@ export interface Made {
   readonly shape: readonly Dim[];
 }
 
+/** A linear operator, whatever its kind: how to apply a part of its weight to a part of its input. */
+export interface Linear {
+  readonly op: Operator;
+  readonly weight: Value;
+  /** The axis of the weight that is contracted. */
+  readonly weightAxis: number;
+  readonly operandIndex: number;
+  readonly bias: string | null;
+}
+
 export interface Placed {
   readonly node: NewNode;
   /** The old node whose attributes are copied, for clones. */
@@ -29,9 +39,15 @@ export interface Placed {
   readonly before: Node;
 }
 
+/** `standard`: ONNX operators alone; `ikbo`: operators of ai.ikbo with their definitions where they fit. */
+export type Target = 'standard' | 'ikbo';
+
 export interface Builder {
   readonly program: Program;
   readonly opset: number;
+  readonly target: Target;
+  /** Operators of ai.ikbo whose definitions the model needs. */
+  readonly functions: Set<string>;
   readonly taken: Set<string>;
   readonly placed: Placed[];
   /** Encoded initializers, as fields of the graph. */
@@ -43,7 +59,7 @@ export interface Builder {
   readonly reshaped: Set<string>;
 }
 
-export function createBuilder(program: Program): Builder {
+export function createBuilder(program: Program, target: Target): Builder {
   const taken = new Set<string>();
   for (const value of program.graph.values) taken.add(value.name);
   for (const { node } of program.graph.operators) taken.add(node.name);
@@ -51,6 +67,8 @@ export function createBuilder(program: Program): Builder {
   return {
     program,
     opset,
+    target,
+    functions: new Set(),
     taken,
     placed: [],
     initializers: [],
@@ -64,6 +82,7 @@ export function createBuilder(program: Program): Builder {
 export function fork(builder: Builder): Builder {
   return {
     ...builder,
+    functions: new Set(builder.functions),
     taken: new Set(builder.taken),
     placed: [...builder.placed],
     initializers: [...builder.initializers],

@@ -3,9 +3,11 @@ import type { Analysed } from '../analyse';
 import type { OnnxMatch } from '../judge/select';
 import { splice, type Piece } from '../splice';
 import { editsOf } from './apply';
-import { createBuilder, type Builder } from './builder';
+import { createBuilder, type Builder, type Target } from './builder';
 import { kindOf, planMatch } from './plan';
 import { rerouteShapes } from './reroute';
+
+export type { Target } from './builder';
 
 export interface Outcome {
   readonly match: OnnxMatch;
@@ -21,9 +23,14 @@ export interface Plan {
 }
 
 /** Applies what can be applied of these matches. `force` lets rewrites pass that would not pay. */
-export function planRewrites(analysed: Analysed, matches: readonly OnnxMatch[], force: boolean): Plan {
+export function planRewrites(
+  analysed: Analysed,
+  matches: readonly OnnxMatch[],
+  force: boolean,
+  target: Target = 'standard',
+): Plan {
   const { model, program, spread } = analysed;
-  let builder: Builder = createBuilder(program);
+  let builder: Builder = createBuilder(program, target);
   const outcomes = matches.map((match): Outcome => {
     const { id, title } = kindOf(match);
     const next = planMatch(builder, spread, match, force);

@@ -2,9 +2,9 @@
  * Splits a linear operator over a concatenation: the columns that are copies are multiplied once per source row, the
  * others as before, and the products are added. y = W [a | b] = W1 a + W2 b.
  */
-import { valueOf, type Dim } from '../../tensor/dim';
+import { isOne, valueOf, type Dim } from '../../tensor/dim';
 import { floatOf, intOf } from '../attributes';
-import type { Operator, Value } from '../graph';
+import type { Value } from '../graph';
 import { axisOf } from '../infer/info';
 import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
@@ -16,10 +16,12 @@ import {
   refuse,
   splitAt,
   type Builder,
+  type Linear,
   type Made,
   type Place,
   type Size,
 } from './builder';
+import { broadcastLinear } from './ikbo';
 import { replicaOf, sameBack, shrink, type Shrinker, type Shrunk } from './shrink';
 import { spreadBack } from './spread-back';
 
@@ -46,16 +48,6 @@ export function columnsOf(builder: Builder, operand: Value, contracted: number):
   });
 }
 
-/** A linear operator, whatever its kind: how to apply a part of its weight to a part of its input. */
-export interface Linear {
-  readonly op: Operator;
-  readonly weight: Value;
-  /** The axis of the weight that is contracted. */
-  readonly weightAxis: number;
-  readonly operandIndex: number;
-  readonly bias: string | null;
-}
-
 export function linearOf(builder: Builder, event: Event): Linear {
   const { sink: op, operandIndex } = event;
   const weight = op.inputs[1 - operandIndex];
@@ -65,6 +57,9 @@ export function linearOf(builder: Builder, event: Event): Linear {
     case 'Gemm': {
       if (operandIndex !== 0 || intOf(op, 'transA', 0)) refuse('the product is transposed');
       const bias = op.inputs[2]?.name ?? null;
+      const rows = op.inputs[2] && madeOf(builder, op.inputs[2]).shape;
+      if (rows && rows.length > 1 && !isOne(rows[0] ?? null))
+        refuse('the product adds a tensor that differs from row to row');
       return { op, weight, weightAxis: intOf(op, 'transB', 0) ? 1 : 0, operandIndex, bias };
     }
     case 'MatMul': {
@@ -183,6 +178,7 @@ export function finishSum(
   const { sink, axis } = event;
   const out = sink.outputs[0];
   if (!out) refuse('the product has no output');
+  if (broadcastLinear(place, event, linear, small, kept)) return;
   const shape = madeOf(builder, out).shape;
   const extent = madeOf(builder, event.operand).shape[axis] ?? null;
   const outAxis = outputAxis(event, axis, shape.length);

@@ -8,6 +8,7 @@ import { splitAlgebra } from './algebra';
 import { foldProduct } from './attention';
 import { fork, Refusal, type Builder } from './builder';
 import { splitLinear } from './linear';
+import { lookupAttention } from './lookup-attention';
 import { sinkBroadcast } from './sink';
 
 export interface RewriteKind {
@@ -73,9 +74,13 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   if (objection) return objection;
   const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
   if (inside) return 'it is inside a function or a subgraph';
+  // Before version 4 every initializer had to be an input of the graph as well.
+  if (builder.program.graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
   const next = fork(builder);
   try {
-    for (const event of match.events) kindOf(match).build(next, spread, event);
+    const indexed = match.events.every(({ replicas }) => replicas.every(({ mapped }) => mapped.map.kind === 'indexed'));
+    if (builder.target === 'ikbo' && match.events[0].code === 'IKB201' && indexed) lookupAttention(next, spread, match);
+    else for (const event of match.events) kindOf(match).build(next, spread, event);
     return next;
   } catch (error) {
     if (error instanceof Refusal) return error.message;

@@ -28,6 +28,21 @@ export function spreadBack(
   }
 }
 
+/** The source row of every position as an int64 vector, where the way back is not a plain broadcast. */
+export function indexVector(
+  place: Place,
+  small: { readonly made: Made; readonly back: Shrunk['back'] },
+  axis: number,
+  extent: Dim,
+  rows: Size | null,
+): string {
+  const { back, made } = small;
+  if (back.kind === 'index') return back.index;
+  return back.kind === 'all'
+    ? refuse('one row for all needs no index')
+    : rowIndex(place, made, axis, extent, rows, back.kind);
+}
+
 /** How many rows there are: a number, or the size that the copying operator was given. */
 function extentOf({ builder }: Place, origin: Operator, extent: Dim): Size {
   const number = valueOf(extent);
