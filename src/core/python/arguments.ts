@@ -1,13 +1,14 @@
 /** Arguments of a call, and how they meet the parameters of a function. */
-import { symbol } from '../tensor/dim';
+import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
+import type { Axis } from '../tensor/value';
 import { indexByName } from './access';
 import { shapesInDocstring } from './shape-facts';
 import type { FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type Value, int, tuple } from './value';
+import { type Args, NONE, NUMBER, TRUTH, type Value, int, tuple } from './value';
 
 export function collectArgs(list: Node, frame: Frame, run: Run): Args {
   const positional: Value[] = [];
@@ -153,33 +154,69 @@ export function unknownParameters(
   return names;
 }
 
+const NUMERIC = /^(int|torch\.SymInt)$/;
+const PLAIN = /^(bool|str|float)$/;
+const FOREIGN_TYPE = /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/;
+const TENSOR_TYPE = /^(?:(?:typing\.)?Optional\[)?(?:torch\.)?(Float|Long|Half|Int|Bool)?Tensor\]?(?: \| None)?$/;
+
 function parameterValue(parameter: Parameter, dims: readonly string[] | undefined, run: Run, frame: Frame): Value {
-  const { name, annotation } = parameter;
-  if (annotation && /^(int|torch\.SymInt)$/.test(annotation))
-    return int(symbol(`${name}@p${frame.depth}_${parameter.name}`));
-  if (annotation && /^(bool|str|float|Optional\[(bool|str|float|int)\])$/.test(annotation))
-    return unknown(name, /str/.test(annotation));
-  if (annotation && /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/.test(annotation))
-    return unknown(name, true);
-  const isTensor = annotation && /^(torch\.)?(Float|Long|Half|Int)?Tensor$/.test(annotation);
-  if (isTensor || dims) {
-    const index = indexByName(name, run.manyToOne);
-    const content =
-      /mask/i.test(name) || annotation === 'BoolTensor'
-        ? 'mask'
-        : /(^|_)ids?$/.test(name) || annotation?.endsWith('LongTensor')
-          ? 'index'
-          : 'data';
-    if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
-    const id = freshId();
-    const axes = dims.map((d) => ({
-      dim: /^\d+$/.test(d) ? [{ coef: Number(d), symbols: [] }] : symbol(`${d}@d${frame.function?.node.start ?? 0}`),
-      replica: null,
-    }));
-    const head = axes.map((axis) =>
-      axis.dim.length === 1 && axis.dim[0]?.coef === 0 ? { dim: [], replica: null } : axis,
-    );
-    return tensor({ exact: true, head, tail: [] }, { id, label: name, index, content });
+  const { name, annotation, fallback } = parameter;
+  if (annotation !== null) {
+    if (/^(Optional\[(int|float|bool|str)\]|(int|float|bool|str) \| None)$/.test(annotation)) return unknown(name);
+    if (NUMERIC.test(annotation)) return int(symbol(`${name}@p${frame.function?.node.start ?? 0}`));
+    if (/float/.test(annotation) && PLAIN.test(annotation)) return NUMBER;
+    if (/bool/.test(annotation) && PLAIN.test(annotation)) return TRUTH;
+    if (PLAIN.test(annotation)) return { kind: 'string', value: null };
+    if (FOREIGN_TYPE.test(annotation)) return unknown(name, true);
+    const known = /^[A-Z]\w*$/.test(annotation) ? run.global(annotation, frame.file, frame) : null;
+    if (known?.kind === 'class' && run.isModule(known.model)) return run.instance(known.model, frame);
   }
-  return unknown(name);
+  switch (fallback?.kind) {
+    case 'float':
+      return NUMBER;
+    case 'integer':
+      if (!dims && annotation === null) return int(symbol(`${name}@p${frame.function?.node.start ?? 0}`));
+      break;
+    case 'true':
+    case 'false':
+      return TRUTH;
+    case 'string':
+      return { kind: 'string', value: null };
+  }
+  const typed = annotation !== null ? TENSOR_TYPE.exec(annotation) : null;
+  if (!typed && !dims) return unknown(name);
+  const value = parameterTensor(name, typed?.[1] ?? '', dims, run, frame);
+  const optional = fallback?.kind === 'none' || /Optional|None/.test(annotation ?? '') || testedForNone(name, frame);
+  if (!optional) return value;
+  const is = { key: `${name} is None@parameter`, text: `${name} is None`, holds: true };
+  return {
+    kind: 'union',
+    options: [
+      { value, when: [{ ...is, holds: false }] },
+      { value: NONE, when: [is] },
+    ],
+  };
+}
+
+const testedForNone = (name: string, frame: Frame): boolean => {
+  const node = frame.function?.node;
+  return node !== undefined && new RegExp(`\\b${name} is (not )?None|exists\\(${name}\\)`).test(textOf(node));
+};
+
+function parameterTensor(
+  name: string,
+  type: string,
+  dims: readonly string[] | undefined,
+  run: Run,
+  frame: Frame,
+): Value {
+  const index = indexByName(name, run.manyToOne);
+  const content =
+    /mask/i.test(name) || type === 'Bool' ? 'mask' : /(^|_)ids?$/.test(name) || type === 'Long' ? 'index' : 'data';
+  if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
+  const axes = dims.map((d): Axis => {
+    const size = /^\d+$/.test(d) ? constant(Number(d)) : symbol(`${d}@d${frame.function?.node.start ?? 0}`);
+    return { dim: size, replica: null };
+  });
+  return tensor({ exact: true, head: axes, tail: [] }, { label: name, index, content });
 }

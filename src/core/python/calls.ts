@@ -14,6 +14,7 @@ import {
   withoutReplicas,
 } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
+import { applyView, permute } from '../tensor/views';
 import { argument, asDim, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, isBuiltin } from './builtins';
 import { allocate } from './expressions';
@@ -92,7 +93,11 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
   if (/(^|\.)partial$/.test(name)) {
     const [target, ...positional] = args.positional;
-    return target ? { kind: 'partial', target, args: { ...args, positional, nodes: new Map() } } : unknown();
+    if (!target) return unknown();
+    const bound = { ...args, positional, nodes: shifted(args) };
+    // Made to be called: what is bound already reaches the function's sinks.
+    if (carriesAny(bound, frame, run)) run.call(target, { ...bound, open: true }, node, frame);
+    return { kind: 'partial', target, args: bound };
   }
   if (/(^|\.)(checkpoint|checkpoint_sequential)$/.test(name)) {
     const [target, ...positional] = args.positional;
@@ -100,6 +105,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     if (target) return run.call(target, { ...args, positional, keywords, nodes: new Map() }, node, frame);
   }
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
+  if (name === 'torch.compile') return args.positional[0] ?? unknown();
   if (name === 'torch.broadcast_tensors' || name === 'torch.meshgrid') return unknown();
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
@@ -297,7 +303,7 @@ function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
     case 'numpy':
       return unknown('', true);
     case 't':
-      return null;
+      return applyView(t, permute([1, 0]), t.place);
     default:
       return null;
   }

@@ -31,6 +31,7 @@ export interface Evaluation {
 export function evaluateFile(project: Project, evaluation: Evaluation): void {
   const made = new Map<ClassModel, { value: Value; state: State }>();
   const globals = new Map<Node, Value>();
+  const nothing = new Heap();
   const active: Node[] = [];
   let steps = 0;
   let entry: Node | null = null;
@@ -47,6 +48,11 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     note: evaluation.onNote,
     global,
     instantiate,
+    instance(model, frame) {
+      const { value, state } = instanceOf(model);
+      for (const [key, item] of state.heap.since(nothing)) frame.state.heap.set(key, item);
+      return value;
+    },
     isModule: (model) => project.isModule(model),
     method: (model, name) => project.method(model, name),
     step(node) {

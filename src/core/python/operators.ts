@@ -257,7 +257,15 @@ function onTensor({ operator, args, node, frame, run, layer }: Applied, t: Tenso
       const indexNode = argumentNode(args, 2, 'index');
       return dim === null || !index
         ? opaque(place)
-        : gathered(t, dim, index, indexNode ? textOf(indexNode) : '', place, run);
+        : gathered(
+            named(t, argumentNode(args, 0, 'input')),
+            dim,
+            index,
+            indexNode ? textOf(indexNode) : '',
+            place,
+            run,
+            frame,
+          );
     }
     case 'softmax': {
       const at = number(operator.name === 'normalize' ? 2 : 1, 'dim') ?? (operator.name === 'normalize' ? 1 : -1);
@@ -358,6 +366,8 @@ function stackValues(list: Value | undefined, dim: number, place: Place, run: Ru
 
 function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
+  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || v.kind === 'unknown'))
+    return opaque(place);
   if (/_like$/.test(kind) && like?.kind === 'tensor')
     return tensor(withoutReplicas(like.shape), { content: 'constant', place });
   if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
@@ -397,10 +407,31 @@ function interleave(t: Tensor, args: Args, place: Place, run: Run): Value {
   return known;
 }
 
+/** A tensor without a name is called as the expression that it is read from. */
+export const named = (t: Tensor, node: Node | null): Tensor =>
+  t.label === '' && node !== null && node.end - node.start < 32 ? { ...t, label: textOf(node) } : t;
+
+/** The same function sums rows by this index: then many rows share one of its values. */
+function scattersBy(index: string, frame: Frame): boolean {
+  const node = frame.function?.node;
+  if (!node || !/^\w+$/.test(index)) return false;
+  return new RegExp(`\\b(scatter|scatter_\\w+|segment_\\w+|index_add_?|global_\\w+_pool)\\([^()]*\\b${index}\\b`).test(
+    textOf(node),
+  );
+}
+
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
 /** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
-export function gathered(t: Tensor, dim: number, index: Value, indexText: string, place: Place, run: Run): Tensor {
+export function gathered(
+  t: Tensor,
+  dim: number,
+  index: Value,
+  indexText: string,
+  place: Place,
+  run: Run,
+  frame: Frame,
+): Tensor {
   const by = asTensor(index, run);
   const extent = by ? axisAt(by, 0) : freeAxis(null);
   const free = (): Tensor => {
@@ -413,17 +444,18 @@ export function gathered(t: Tensor, dim: number, index: Value, indexText: string
   };
   if (!by) return free();
   const parameter = t.content === 'parameter' || /(^|[._])(weight|w)$/i.test(t.label);
-  if (parameter) {
+  const relation = RELATION.test(by.label) || RELATION.test(indexText);
+  if (t.content === 'parameter' || (parameter && relation)) {
     const matrices = (rankOf(t.shape) ?? 3) >= 3;
-    return matrices && (RELATION.test(by.label) || RELATION.test(indexText))
-      ? gatherRows(t, dim, by, indexText, 'named', false, place)
-      : free();
+    return matrices && relation ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
   }
   const kind =
     by.content === 'index' && carriesReplica(by)
       ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
       : by.index;
-  if (kind.kind !== 'many-to-one') return free();
+  if (kind.kind !== 'many-to-one') {
+    return scattersBy(indexText, frame) ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
+  }
   return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);
 }
 

@@ -33,6 +33,8 @@ export interface SinkHit extends Hit {
   /** The sink itself copies an expanded view. */
   readonly copiedInside: boolean;
   /** Which part of the product the replicated axis is: a row of a linear, a batch axis, attention heads, ... */
+  /** Made by the broadcasting of the sink itself. */
+  readonly implicit?: true;
   readonly axisRole: 'row' | 'batch' | 'head' | 'contracted';
 }
 
@@ -87,6 +89,8 @@ export interface Run {
   /** A name that is not a local: module level, imports, other files. */
   global(name: string, file: FileModel, frame: Frame): Value | null;
   instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value;
+  /** An instance as `__init__` leaves it with unknown arguments. */
+  instance(model: ClassModel, frame: Frame): Value;
   isModule(model: ClassModel): boolean;
   method(model: ClassModel, name: string): FunctionModel | null;
   /** False when the budget is spent. */

@@ -1,6 +1,8 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
 import { type Hit, axesWithReplica, hitsOf } from '../tensor/contract';
-import { type Dim, constant, divide, isOne } from '../tensor/dim';
+import { ALL } from '../tensor/axis-map';
+import { type Dim, ONE, constant, divide, isOne } from '../tensor/dim';
+import { replica } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import {
   UNKNOWN_SHAPE,
@@ -15,7 +17,7 @@ import {
   withRank,
   withoutReplicas,
 } from '../tensor/shape';
-import type { Axis, Shape, Tensor } from '../tensor/value';
+import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { argument, argumentNode, asDim, asNumber, asString, asTensor, placeOf } from './access';
 import { einsum } from './einsum';
 import type { Applied } from './operators';
@@ -217,12 +219,35 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
     return { role, value: t, node: nodeOf(role === 'left' ? 0 : 1), hits: asHits(kept, roleOf, inside) };
   };
   const operands = [operand(a, b, -1, 'left', byRightWeight), operand(b, a, contractedRight, 'right', byLeftWeight)];
+  const implicit = operands.every((o) => o.hits.length === 0) ? implicitCopy(a, b, placeOf(node)) : null;
+  if (implicit) operands[implicit.at] = { ...(operands[implicit.at] as Operand), hits: [implicit.hit] };
   emit(applied, 'matmul', operands, {
     contracted: operands[0] && operands[0].hits.length > 0 ? -1 : contractedRight,
     byWeight: byRightWeight || byLeftWeight,
     outWidth: byLeftWeight ? (knownAxis(a.shape, 0)?.dim ?? null) : (knownAxis(b.shape, -1)?.dim ?? null),
   });
   return productOf(a, b, place);
+}
+
+/**
+ * A parameter with three axes against four-dimensional activations: matmul expands it over the batch, and the reshape
+ * to three dimensions writes every copy.
+ */
+function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: SinkHit } | null {
+  const at = a.content === 'parameter' ? 0 : b.content === 'parameter' ? 1 : null;
+  if (at === null) return null;
+  const [weight, other] = at === 0 ? [a, b] : [b, a];
+  if (rankOf(weight.shape) !== 3 || rankOf(other.shape) !== 4) return null;
+  const batch = other.shape.head[0];
+  if (!batch || isOne(batch.dim) || isOne(weight.shape.head[0]?.dim ?? null)) return null;
+  const made = replica(weight, { map: ALL, source: ONE, extent: batch.dim, origin: place, written: true });
+  const carrier = tensor(exactShape([{ dim: batch.dim, replica: made }, ...weight.shape.head]), {
+    content: 'parameter',
+  });
+  return {
+    at,
+    hit: { replica: made, axis: 0, via: 'whole', carrier, axisRole: 'batch', copiedInside: true, implicit: true },
+  };
 }
 
 /** Axis 1 of four, replicated in blocks: attention heads that share keys and values. */

@@ -152,12 +152,26 @@ function annotated(value: Value, conditions: readonly Condition[]): Value {
 export const conditionText = (condition: Condition): string =>
   condition.holds ? condition.text : /^not /.test(condition.text) ? condition.text.slice(4) : `not (${condition.text})`;
 
-const matters = (value: Value): boolean =>
-  value.kind === 'tensor'
-    ? carriesReplica(value)
-    : value.kind === 'tuple'
-      ? value.items.some(matters)
-      : value.kind === 'layer' || value.kind === 'function' || value.kind === 'ref' || value.kind === 'class';
+/** Worth keeping apart at a join: replicas, and whatever decides which code runs. */
+function matters(value: Value): boolean {
+  switch (value.kind) {
+    case 'tensor':
+      return carriesReplica(value);
+    case 'shape':
+      return carriesReplica(value.of);
+    case 'tuple':
+      return value.items.some(matters);
+    case 'layer':
+    case 'function':
+    case 'ref':
+    case 'class':
+    case 'method':
+    case 'partial':
+      return true;
+    default:
+      return false;
+  }
+}
 
 /** What two values have in common when nothing is lost by forgetting which it is; null when they must be kept apart. */
 function common(a: Value, b: Value): Value | null {

@@ -382,9 +382,10 @@ function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Fram
   const yes = fork(whole, condition);
   const no = fork(whole, { ...condition, holds: false });
   frame.state = yes;
-  refine(arm.test, frame, run);
+  refine(arm.test, true, frame, run);
   const first = runBlock(arm.body, frame, run);
   frame.state = no;
+  refine(arm.test, false, frame, run);
   const second = runArms(rest, frame, run);
   if (first === 'left' && second === 'left') {
     frame.state = whole;
@@ -409,7 +410,9 @@ const mergeHeap = (
 ): void => join({ ...whole, names: new Map() }, yes, no, condition);
 
 /** What a condition says of shapes: `x.dim() == 3`, `x.ndim == 2`, `len(x.shape) == 2`. */
-function refine(test: Node, frame: Frame, run: Run): void {
+function refine(test: Node, holds: boolean, frame: Frame, run: Run): void {
+  refineNone(test, holds, frame);
+  if (!holds) return;
   const conjuncts: Node[] = [];
   const split = (node: Node): void => {
     if (node.kind === 'boolean_operator' && textOf(childOf(node, 'operator') ?? node) === 'and')
@@ -427,6 +430,20 @@ function refine(test: Node, frame: Frame, run: Run): void {
     const shape = t ? withRank(t, Number(match[3])) : null;
     if (t && shape) frame.state.names.set(name, { ...t, shape });
   }
+}
+
+/** `x is None`, `x is not None`, `exists(x)`: which of its options x is on this branch. */
+function refineNone(test: Node, holds: boolean, frame: Frame): void {
+  const match = /^(?:(\w+) is (not )?None|exists\((\w+)\)|(\w+))$/.exec(textOf(test));
+  const name = match?.[1] ?? match?.[3] ?? match?.[4];
+  if (!match || name === undefined) return;
+  const value = frame.state.names.get(name);
+  if (value?.kind !== 'union') return;
+  const present = match[1] !== undefined ? (match[2] !== undefined) === holds : holds;
+  const options = value.options.filter((o) => (o.value.kind === 'none') !== present);
+  const [only] = options;
+  if (only && options.length === 1) frame.state.names.set(name, only.value);
+  else if (only) frame.state.names.set(name, { ...value, options });
 }
 
 function forStatement(node: Node, frame: Frame, run: Run): Flow {

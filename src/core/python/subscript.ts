@@ -4,7 +4,7 @@ import { UNKNOWN_SHAPE, dimAt, knownAxis, position, rankOf, tensor } from '../te
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
-import { gathered } from './operators';
+import { gathered, named } from './operators';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -135,7 +135,8 @@ function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Fram
     }
     if (v?.kind === 'bool') return { ...tensor(UNKNOWN_SHAPE, { place }) };
     if (v && picks === 1 && dots < 0) {
-      value = gathered(value, at, v, textOf(index), place, run);
+      const base = node.children.find((c) => c.field === 'value') ?? null;
+      value = gathered(named(value, base), at, v, textOf(index), place, run, frame);
       at++;
       continue;
     }

@@ -108,7 +108,7 @@ export const OPERATORS: readonly Operator[] = [
     'ReduceSum ReduceMean ReduceMax',
   ),
   ...row('linear', 'f n:Linear n:LazyLinear n:NonDynamicallyQuantizableLinear', 'linear', 'input weight bias', 'Gemm'),
-  ...row('matmul', 'tm', 'matmul mm bmm', 'input other', 'MatMul'),
+  ...row('matmul', 'tm', 'matmul mm bmm _scaled_mm', 'input other', 'MatMul'),
   ...row('matmul', 'operator.matmul', 'matmul', 'input other'),
   ...row('matmul-add', 'tm', 'addmm baddbmm', 'bias input other'),
   ...row('einsum', 't', 'einsum', 'equation *operands', 'Einsum'),
@@ -153,7 +153,7 @@ export const OPERATORS: readonly Operator[] = [
   ...row(
     'create',
     't',
-    'zeros ones empty full zeros_like ones_like empty_like full_like eye tensor as_tensor from_numpy',
+    'Tensor FloatTensor zeros ones empty full zeros_like ones_like empty_like full_like eye tensor as_tensor from_numpy',
     '*size',
   ),
   ...row('create', 'm', 'new_zeros new_ones new_empty new_full new_tensor', 'input *size'),

@@ -44,6 +44,8 @@ export interface Reshaped {
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
 export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
+  const uncycled = splitCycle(t, sizes);
+  if (uncycled) return uncycled;
   const axes = t.shape.exact ? t.shape.head : null;
   if (!axes) return reshapeUnknown(t, sizes);
   const total = product(axes.map((axis) => axis.dim));
@@ -117,6 +119,25 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
 }
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+
+/**
+ * `x.repeat(1, k).view(.., D)`: the copies along the last axis become an axis of their own when D is the old width, which
+ * is assumed where the two cannot be compared.
+ */
+function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  const last = t.shape.exact ? t.shape.head[t.shape.head.length - 1] : undefined;
+  const size = sizes[sizes.length - 1];
+  const map = last?.replica?.map;
+  if (!last || map?.kind !== 'cycle' || size === undefined || size === 'rest' || size === null) return null;
+  const same = equal(size, map.source);
+  if (same === false || equal(size, last.dim) === true || t.shape.head.length < 2) return null;
+  const copies = divide(last.dim, map.source);
+  if (!copies) return null;
+  const head = [...t.shape.head.slice(0, -1), ...splitAxis(last, [copies, map.source])];
+  const made = reshape({ ...t, shape: exactShape(head) }, [...sizes.slice(0, -1), map.source]);
+  const assumptions = same === true ? [] : ['the view ends in the width before the repeat'];
+  return { ...made, assumptions: [...made.assumptions, ...assumptions] };
+}
 
 /** Cuts into the smallest groups whose products agree. */
 function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {
