@@ -3,6 +3,8 @@ import type { Dims, Dtype, Op } from './bench';
 
 export interface DimSpec {
   readonly name: string;
+  /** The smallest size; 1 if not given. */
+  readonly least?: number;
   /** What it counts, in the field's words. */
   readonly what: string;
 }
@@ -26,7 +28,7 @@ export const OPS: Readonly<Record<Op, OpSpec>> = {
     dims: [
       ...ROWS,
       { name: 'Ku', what: 'user width' },
-      { name: 'Kc', what: 'candidate width' },
+      { name: 'Kc', what: 'candidate width', least: 0 },
       { name: 'M', what: 'outputs' },
     ],
   },
@@ -63,10 +65,10 @@ export const LARGEST_DIM = 2 ** 31 - 1;
 /** One message per dimension that is wrong, by its name; empty when the sizes make sense together. */
 export function checkDims(op: Op, dims: Readonly<Record<string, number | null>>): Readonly<Record<string, string>> {
   const problems: Record<string, string> = {};
-  for (const { name } of OPS[op].dims) {
+  for (const { name, least = 1 } of OPS[op].dims) {
     const size = dims[name] ?? null;
     if (size === null) problems[name] = 'Enter a size.';
-    else if (!Number.isInteger(size) || size < 1) problems[name] = 'Must be a whole number from 1.';
+    else if (!Number.isInteger(size) || size < least) problems[name] = `Must be a whole number from ${least}.`;
     else if (size > LARGEST_DIM) problems[name] = `Must be at most ${LARGEST_DIM}.`;
   }
   const { B, U, H, Hkv } = dims;

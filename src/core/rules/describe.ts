@@ -3,6 +3,7 @@ import { bound } from '../cost/cost';
 import type { Finding, Rewrite, Site } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, positionOf } from '../python/syntax';
+import { benchHint } from './bench-hint';
 import { ruleFor } from './index';
 
 export function siteOf(node: Node): Site {
@@ -46,6 +47,6 @@ export function describe(
       flopsValue: bound(match.cost.flops, match.bindings),
     },
     rewrites: materialized ? rewritesFor(match) : [],
-    bench: null,
+    bench: benchHint(match),
   };
 }

@@ -1,0 +1,73 @@
+/** From a match to what the benchmark can measure of it: the operator, and its sizes by the benchmark's own names. */
+import { bound } from '../cost/cost';
+import type { BenchHint } from '../finding';
+import type { AttentionFacts, FormBlock, Match } from '../judge/match';
+import { type Dim, add, multiply, ZERO } from '../tensor/dim';
+
+/** Null where no arm fits; sizes that are not known are null. */
+export function benchHint(match: Match): BenchHint | null {
+  const [replica] = match.replicas;
+  if (!replica) return null;
+  const number = (dim: Dim): number | null => bound(dim, match.bindings);
+  const rows = { B: number(replica.extent), U: number(replica.source) };
+  const M = number(match.sink.outWidth);
+  switch (match.code) {
+    case 'IKB101':
+    case 'IKB102':
+    case 'IKB104':
+    case 'IKB304': {
+      const { Ku, Kc } = widths(match);
+      return { op: 'concat-linear', dims: { ...rows, Ku: number(Ku), Kc: number(Kc), M } };
+    }
+    case 'IKB103': {
+      const { Ku, Kc } = widths(match);
+      const N = columns(number(match.cost.bytes), rows.B, number(Ku));
+      return { op: 'linear-compression', dims: { ...rows, Ku: number(Ku), Kc: number(Kc), M, N } };
+    }
+    case 'IKB201':
+      return match.attention && { op: 'attention', dims: { ...rows, ...attentionDims(match.attention, number) } };
+    case 'IKB202':
+      return match.attention && { op: 'attention', dims: sharedHeads(match.attention, number) };
+    default:
+      return null;
+  }
+}
+
+/** Of the replicated blocks and of the others. A replica alone has no others. */
+function widths({ form }: Match): { readonly Ku: Dim; readonly Kc: Dim } {
+  const blocks = form?.blocks ?? [];
+  const isReplicated = ({ terms }: FormBlock) => terms.every(({ replicated }) => replicated);
+  const total = (list: readonly FormBlock[]): Dim => list.reduce<Dim>((sum, { width }) => add(sum, width), ZERO);
+  if (blocks.length === 0) return { Ku: null, Kc: ZERO };
+  return { Ku: total(blocks.filter(isReplicated)), Kc: total(blocks.filter((block) => !isReplicated(block))) };
+}
+
+/** Columns of the embeddings: what is left of the copied bytes per row and replicated feature, at two bytes an element. */
+function columns(bytes: number | null, rows: number | null, features: number | null): number | null {
+  const size = bytes && rows && features ? bytes / (2 * rows * features) : null;
+  return size !== null && Number.isInteger(size) ? size : null;
+}
+
+type Number = (dim: Dim) => number | null;
+
+function attentionDims({ query, key, layout }: AttentionFacts, number: Number): Record<string, number | null> {
+  const [heads, length] = layout === 'bshd' ? [2, 1] : [1, 2];
+  const at = (dims: readonly Dim[] | null, axis: number) => number((dims?.length === 4 ? dims[axis] : null) ?? null);
+  return {
+    Q: at(query.dims, length),
+    S: at(key.dims, length),
+    H: at(query.dims, heads),
+    Hkv: at(key.dims, heads),
+    D: at(query.dims, 3),
+  };
+}
+
+/** Query heads that share a key head are candidates that share a user: the same reads, the same products. */
+function sharedHeads(facts: AttentionFacts, number: Number): Record<string, number | null> {
+  const [replica] = facts.key.replicas;
+  const batch = facts.query.dims?.[0] ?? null;
+  const { Q = null, S = null, D = null } = attentionDims(facts, number);
+  const B = number(multiply(batch, replica?.extent ?? null));
+  const U = number(multiply(batch, replica?.source ?? null));
+  return { B, U, Q, S, H: 1, Hkv: 1, D };
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createEngine } from '../../../src/core/create-engine';
+import type { Engine } from '../../../src/core/engine';
+import type { BenchHint } from '../../../src/core/finding';
+import { checkDims } from '../../../src/protocol/dims';
+
+describe('bench hints', () => {
+  let engine: Engine;
+  before(async () => {
+    const wasm = (name: string) => readFileSync(require.resolve(name));
+    engine = await createEngine({
+      runtime: wasm('web-tree-sitter/tree-sitter.wasm'),
+      python: wasm('tree-sitter-python/tree-sitter-python.wasm'),
+    });
+  });
+
+  /** The one finding's hint; its sizes can be measured as they are. */
+  const check = (rule: string, expected: BenchHint, body: string): void => {
+    const source = `import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n${body}`;
+    const findings = engine.check('a.py', source).findings.filter((finding) => finding.rule === rule);
+    assert.deepEqual(
+      findings.map(({ bench }) => bench),
+      [expected],
+    );
+    assert.deepEqual(checkDims(expected.op, expected.dims), {});
+  };
+
+  it('name the widths of a concatenation in front of a Linear', () =>
+    check(
+      'IKB101',
+      { op: 'concat-linear', dims: { B: 1024, U: 16, Ku: 512, Kc: 256, M: 64 } },
+      `def f():
+    fc = nn.Linear(768, 64)
+    user, cand = torch.zeros(16, 512), torch.zeros(1024, 256)
+    return fc(torch.cat([user.repeat_interleave(64, dim=0), cand], dim=1))
+`,
+    ));
+
+  it('have no candidate part where the replica is alone', () =>
+    check(
+      'IKB102',
+      { op: 'concat-linear', dims: { B: 1024, U: 16, Ku: 512, Kc: 0, M: 64 } },
+      `def f():
+    fc = nn.Linear(512, 64)
+    user = torch.zeros(16, 512).repeat_interleave(64, dim=0)
+    return fc(user)
+`,
+    ));
+
+  it('find the columns of a linear compression', () =>
+    check(
+      'IKB103',
+      { op: 'linear-compression', dims: { B: 1024, U: 16, Ku: 48, Kc: 16, M: 24, N: 128 } },
+      `class C(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(24, 64))
+
+    def forward(self):
+        user, cand = torch.zeros(16, 48, 128), torch.zeros(1024, 16, 128)
+        return self.weight @ torch.cat([user.repeat_interleave(64, dim=0), cand], dim=1)
+`,
+    ));
+
+  it('measure repeated heads as candidates that share a user', () =>
+    check(
+      'IKB202',
+      { op: 'attention', dims: { B: 64, U: 16, Q: 128, S: 512, H: 1, Hkv: 1, D: 64 } },
+      `def f():
+    q, k = torch.zeros(2, 32, 128, 64), torch.zeros(2, 8, 512, 64)
+    k = k.repeat_interleave(4, dim=1)
+    return F.scaled_dot_product_attention(q, k, k)
+`,
+    ));
+});
