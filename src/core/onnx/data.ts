@@ -1,6 +1,6 @@
 /** Reads the values of small tensors (shapes, indices, scalars); weights are never asked for. */
 import type { Tensor } from './model';
-import { openWindow, type ByteSource } from './source';
+import { memorySource, openWindow, type ByteSource } from './source';
 import { eachFixed, eachInt, fields } from './wire';
 
 const WIDTH: Readonly<Record<number, number>> = {
@@ -68,15 +68,17 @@ function decoder(view: DataView, element: number): ((at: number) => number) | nu
 function typedValues(source: ByteSource, tensor: Tensor, count: number): number[] | null {
   const { typed, element } = tensor;
   if (!typed || typed.field === 6 || element === 14 || element === 15) return null;
-  const window = openWindow(source);
   const values: number[] = [];
   const int = (value: bigint): void => {
     if (values.length > count) return;
     const number = saturate(value);
     values.push(element === 10 ? halfFloat(number) : element === 16 ? brainFloat(number) : number);
   };
-  for (const run of typed.runs) {
-    for (const field of fields(window, run)) {
+  for (const { start, end } of typed.runs) {
+    // Every value takes a byte at least and eleven with its tag at most: a longer run has another count.
+    if (end - start > 16 + 11 * count) return null;
+    const window = openWindow(memorySource(source.read(start, end - start).slice()));
+    for (const field of fields(window, { start: 0, end: end - start })) {
       if (typed.field === 4) eachFixed(window, field, 4, (value) => values.length <= count && values.push(value));
       else if (typed.field === 10) eachFixed(window, field, 8, (value) => values.length <= count && values.push(value));
       else eachInt(window, field, int);

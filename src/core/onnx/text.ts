@@ -142,9 +142,11 @@ export function name(text: string): string {
 const ESCAPES: Readonly<Record<string, string>> = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 function quoted(text: string): string {
-  const escape = (c: string): string => ESCAPES[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  // Almost all names need no escape.
+  if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
+  const escape = (c: string): string => ESCAPES[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
   // eslint-disable-next-line no-control-regex -- control characters in names must not reach a terminal
-  return `"${text.replace(/["\\\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, escape)}"`;
+  return `"${text.replace(/["\\\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escape)}"`;
 }
 
 const elementName = (element: number): string => ELEMENT_TYPES[element] ?? `type${element}`;
