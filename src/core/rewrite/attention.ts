@@ -9,7 +9,7 @@ import { requireUndisturbed } from './disturbance';
 import { flat, inOrder, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
-import { importIkbo } from './imports';
+import { conditionsOfIkbo, importIkbo } from './imports';
 import { type Draft, draftFor, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
@@ -34,7 +34,10 @@ export function mappedAttention(match: Match): Written {
   const rest = [...call.positional.slice(3).map(flat), ...keywordTexts(call)];
   const text = `${ikbo.name}.attention(${[...first, ...rest].join(', ')})`;
   const edits = [...draft.edits, replace(match.sink.node, text), ...(ikbo.edit ? [ikbo.edit] : [])];
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  return {
+    edits: inOrder(edits),
+    conditions: [...conditionsOfIkbo(match.sink.node.file.root), ...conditionsOf(match), ...draft.stays],
+  };
 }
 
 /** [U * n, H, L, D] queries become [U, H, n * L, D]; only equal groups can be folded so. */

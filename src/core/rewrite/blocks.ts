@@ -34,7 +34,7 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
   const made = trace(sink.input);
   const call = callOf(made.value);
   if (!call || !['cat', 'concat', 'concatenate'].includes(call.method) || call.keywords.has('out')) {
-    refuse(`the input of line ${lineOf(sink.node)} is not plainly one torch.cat`);
+    refuse(`line ${lineOf(made.value)} stands between the concatenation and the product`);
   }
   const list = call.positional[0] ?? call.keywords.get('tensors') ?? null;
   const operands = elements(list);
@@ -77,7 +77,7 @@ function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {
   }
   // Something is computed here: it keeps its place, under a name.
   if (!gone) refuse(`line ${lineOf(operand)} computes a block inside the concatenation, which stays; name it first`);
-  const name = draft.fresh(base);
+  const name = draft.fresh(`${base}_block`);
   if (site === draft.target) {
     if (!canHoist(operand)) refuse(`line ${lineOf(operand)} computes a block inside an expression; name it first`);
     draft.edits.push(insertBefore(site, [`${name} = ${flat(operand)}`]));

@@ -4,7 +4,7 @@ import { type Part, isCopied, readConcatenation } from './blocks';
 import type { Written } from './decompose';
 import { inOrder, insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
-import { importIkbo } from './imports';
+import { conditionsOfIkbo, importIkbo } from './imports';
 import { productOf } from './product';
 import { draftFor } from './producers';
 import { refuse } from './refusal';
@@ -29,7 +29,10 @@ export function catLinear(match: Match): Written {
     const list = draft.fresh('blocks');
     edits.push(insertBefore(draft.target, [`${list} = ${blocks}`]), replace(node, callOn(list)));
   } else edits.push(replace(node, callOn(blocks)));
-  return { edits: inOrder(edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
+  return {
+    edits: inOrder(edits),
+    conditions: [...conditionsOfIkbo(node.file.root), ...product.conditions, ...conditionsOf(match), ...draft.stays],
+  };
 }
 
 function blockText(part: Part, ikbo: string): string {

@@ -120,22 +120,16 @@ export function isSize(node: Node): boolean {
   return [...call.positional, ...call.keywords.values()].every(isSize);
 }
 
-/** The name that an expression starts from: `user` of `user.unsqueeze(1)`, `pos` of `self.pos[0]`. */
+/** A name for what an expression holds: `user` of `user.unsqueeze(1)`, `pos` of `self.pos[0]`, `tower` of `self.tower(x)`. */
 export function rootName(node: Node): string {
   const at = unwrap(node);
   if (at.kind === 'identifier') return textOf(at);
-  if (at.kind === 'attribute') {
-    const object = childOf(at, 'object');
-    const name = childOf(at, 'attribute');
-    if (object && callOf(at)) return rootName(object);
-    return object && name && textOf(object) === 'self' ? textOf(name) : object ? rootName(object) : 'x';
-  }
   const call = callOf(at);
-  if (call?.receiver && VIEWS.has(call.method)) return rootName(call.receiver);
-  if (call) {
-    const name = call.method;
-    return /^[A-Za-z_]\w*$/.test(name) ? name : 'x';
-  }
-  const value = childOf(at, 'value') ?? childOf(at, 'left');
-  return value ? rootName(value) : 'x';
+  const owner = call ? call.receiver : childOf(at, 'object');
+  if (call && /^(torch|F|nn|einops)\./.test(call.name)) return call.positional[0] ? rootName(call.positional[0]) : 'x';
+  if (call && !owner) return /^[a-z_]\w*$/.test(call.method) ? call.method : 'x';
+  if (owner && textOf(owner) !== 'self') return rootName(owner);
+  if (owner) return call ? call.method : textOf(childOf(at, 'attribute') ?? owner);
+  const inner = childOf(at, 'value') ?? childOf(at, 'left') ?? childOf(at, 'argument');
+  return inner ? rootName(inner) : 'x';
 }

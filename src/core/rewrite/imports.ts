@@ -17,6 +17,13 @@ export function importIkbo(file: Node): Imported {
   return { name: aliasOf(file, 'ikbo_lens') ?? 'ikbo_lens', edit: missing(file, 'ikbo_lens', 'import ikbo_lens') };
 }
 
+/** What stands against a call of another package, as a condition. */
+export function conditionsOfIkbo(file: Node): readonly string[] {
+  return /\bjit\.(script|ignore|export|unused)/.test(file.file.text)
+    ? ['the model is not compiled by TorchScript, which cannot compile ikbo_lens']
+    : [];
+}
+
 /** `torch.nn.functional` as the file calls it; adds the usual `as F` when `F` is free, else the full name is used. */
 export function importFunctional(file: Node): Imported {
   const name = aliasOf(file, 'torch.nn.functional');

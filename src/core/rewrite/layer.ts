@@ -1,8 +1,9 @@
 /** Which layer a module's name stands for at the sink, read from its constructor in the file. */
 import type { Match } from '../judge/match';
-import { type Node, childOf, textOf } from '../python/syntax';
+import { type Node, type SourceFile, childOf, enclosing, textOf } from '../python/syntax';
 import { lineOf } from './edit';
 import { callOf } from './expression';
+import { visit } from './names';
 import { refuse } from './refusal';
 
 export interface Layer {
@@ -28,12 +29,15 @@ export function layerOf(match: Match): Layer | null {
     stages,
     weight: `${base}.weight`,
     bias: bias === 'none' ? null : `${base}.bias`,
-    conditions,
+    conditions: [...conditions, ...wrappers(match.sink.node.file, text)],
   });
+  const made = constructor && callOf(constructor);
+  if (made && !/^(Linear|Conv[12]d)$/.test(made.method))
+    refuse(`\`${text}\` is an ${made.name}, not a plain linear layer`);
   if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
   const { parent } = constructor;
   if (parent?.kind === 'assignment') {
-    const own = textOf(childOf(parent, 'left') ?? parent) === text;
+    const own = textOf(childOf(parent, 'left') ?? parent) === text && assignments(parent, text) === 1;
     return named(text, null, own ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
   }
   const sequential = sequentialAround(constructor);
@@ -43,9 +47,36 @@ export function layerOf(match: Match): Layer | null {
     if (target && text.startsWith(`${target}[`)) return named(text, null);
     refuse(`\`${text}\` is not plainly the Sequential that holds the layer`);
   }
+  const again =
+    assignments(constructor, text) === 1 ? [] : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}`];
   if (stages[0] !== constructor) refuse(`the layer is not the first stage of \`${text}\``);
-  return named(`${text}[0]`, stages);
+  return named(`${text}[0]`, stages, again);
 }
+
+/** How often the class around `node` assigns to `text`. */
+function assignments(node: Node, text: string): number {
+  let count = 0;
+  visit(enclosing(node, 'class_definition') ?? node.file.root, (part) => {
+    if (part.kind === 'assignment' && textOf(childOf(part, 'left') ?? part) === text) count++;
+  });
+  return count;
+}
+
+/** Words of what works through a layer's call, or changes its weight, from outside the class that holds it. */
+const WRAPPER =
+  /register_(full_)?(forward|backward)|parametriz|weight_norm|spectral_norm|\bprune\b|lora|peft|quantiz|fully_?shard|deepspeed|tensor_parallel/i;
+
+/** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
+function wrappers(file: SourceFile, text: string): readonly string[] {
+  const lines = file.text.split(/\r\n|\n|\r/);
+  const at = lines.findIndex((line) => WRAPPER.test(line.replace(/#.*$/, '')));
+  const own = lines.findIndex((line) => WRAPPER.test(line) && new RegExp(`${escape(text)}(?![\\w])`).test(line));
+  if (own >= 0) refuse(`line ${own + 1} wraps or hooks \`${text}\``);
+  const word = at < 0 ? undefined : WRAPPER.exec(lines[at] ?? '')?.[0];
+  return word ? [`what line ${at + 1} does (\`${word}\`) does not concern \`${text}\``] : [];
+}
+
+const escape = (text: string): string => text.replace(/[.[\]]/g, '\\$&');
 
 /** The `nn.Sequential(..)` whose argument a constructor is, with the name that it is assigned to. */
 function sequentialAround(

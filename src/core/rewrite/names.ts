@@ -189,7 +189,7 @@ export function readersOf(definition: Definition, name: string): readonly Node[]
   const { statement } = definition;
   const all = occurrences(scopeOf(statement), name);
   const reads = all.filter(
-    (o) => !isBinding(o) || o.parent?.kind === 'augmented_assignment' || o.parent?.kind === 'delete_statement',
+    (o) => !isBinding(o) || o.parent?.kind === 'augmented_assignment' || statementOf(o).kind === 'delete_statement',
   );
   // An assignment in the same block ends the life of the value: what stands behind it reads another one. Not so in a
   // `try`, which may leave the block in between.

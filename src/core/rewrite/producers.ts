@@ -20,7 +20,7 @@ export interface Draft {
   readonly gone: Node[];
   /** Copies that stay because of another reader: a condition to print. */
   readonly stays: string[];
-  /** Names for new variables. */
+  /** Names for new variables: the one asked for, or with a number behind it where the file uses that one. */
   readonly fresh: (base: string) => string;
 }
 

@@ -95,6 +95,11 @@ function rowWise(layer: Layer | null): string[] {
   if (stages.some((stage) => /Dropout/.test(callOf(stage)?.method ?? ''))) {
     return ['in training, all copies of a row then share one dropout mask; in evaluation nothing changes'];
   }
+  if (stages.some((stage) => /BatchNorm/.test(callOf(stage)?.method ?? ''))) {
+    return [
+      'the model is in evaluation mode: in training, batch statistics would count each row once and not its copies',
+    ];
+  }
   if (stages.every(isRowWiseModule)) return [];
-  return [`every stage of \`${layer?.text}\` works row by row (no batch statistics)`];
+  return [`every stage of \`${layer?.text}\` works row by row`];
 }

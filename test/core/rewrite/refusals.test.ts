@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import type { Tier } from '../../../src/core/finding';
+import { rewritesOf } from './cases';
+
+/** A model whose `forward` copies `user` for each row of `cand`. */
+interface Parts {
+  readonly head?: string;
+  readonly init?: readonly string[];
+  readonly forward: readonly string[];
+}
+
+const CAT = 'torch.cat([rows, cand], dim=-1)';
+const ROWS = 'rows = user.expand(cand.shape[0], -1)';
+const LAYER = 'self.fc = nn.Linear(7, 5)';
+
+const textOf = ({ head = '', init = [LAYER], forward }: Parts): string =>
+  [
+    'import torch',
+    'import torch.nn as nn',
+    'import torch.nn.functional as F',
+    head,
+    '',
+    'class Model(nn.Module):',
+    '    def __init__(self):',
+    '        super().__init__()',
+    ...init.map((line) => `        ${line}`),
+    '',
+    '    def forward(self, user, cand, flag=False, cand_to_user=None):',
+    ...forward.map((line) => `        ${line}`),
+    '',
+  ].join('\n');
+
+/** The first rewrite of the model's finding must have this tier, and its reason must say why. Null: no finding. */
+function check(title: string, parts: Parts, tier: Tier | null, reason: RegExp | null): void {
+  it(title, async () => {
+    const [first] = await rewritesOf(textOf(parts));
+    if (tier === null) return assert.equal(first, undefined);
+    assert.ok(first, 'no finding');
+    const { rewrite } = first;
+    assert.equal(rewrite.tier, tier, rewrite.reason ?? '');
+    if (reason) assert.match(rewrite.reason ?? '', reason);
+    else assert.equal(rewrite.reason, null);
+  });
+}
+
+describe('what a split refuses, and what it makes a suggestion', () => {
+  const product = `return self.fc(${CAT})`;
+  const forward = [ROWS, product];
+  const between = (line: string): Parts => ({ forward: [ROWS, line, product] });
+
+  check('plain', { forward }, 'safe', null);
+  check('something unrelated in between', between('scale = cand.mean()'), 'safe', null);
+  check('the source is written in place', between('user.mul_(2)'), null, null);
+  check('the copy is written in place', between('rows[:, 0] = 1.0'), null, null);
+  check('a row count that changes', between('cand = cand[1:]'), 'none', /`cand` is bound again at line 13/);
+  check('an unknown call as a statement', between('self.update(user)'), 'none', /line 13 may have side effects/i);
+  check('a print is harmless', between("print('rows', rows.shape)"), 'suggestion', /copy stays, because line 13/i);
+  check(
+    'a second reader',
+    { forward: [ROWS, `y = self.fc(${CAT})`, 'return y, rows'] },
+    'suggestion',
+    /line 14 reads `rows`/,
+  );
+  check(
+    'a name that is deleted later',
+    { forward: [ROWS, `x = ${CAT}`, 'y = self.fc(x)', 'del x, rows', 'return y'] },
+    'suggestion',
+    /line 15 reads `x`/,
+  );
+  check(
+    'a closure that may read it later',
+    { forward: [ROWS, 'self.debug = lambda: rows', product] },
+    'suggestion',
+    /line 13 reads `rows`/,
+  );
+  check(
+    'two statements on a line',
+    { forward: [`${ROWS}; y = self.fc(${CAT})`, 'return y'] },
+    'none',
+    /another statement/,
+  );
+  check(
+    'a branch around the copy',
+    { forward: ['rows = user', 'if flag:', `    ${ROWS}`, product] },
+    'none',
+    /branch|differently/,
+  );
+  check(
+    'a loop that multiplies',
+    { forward: [ROWS, 'for _ in range(3):', `    cand = self.fc(${CAT})[:, :3]`, 'return cand'] },
+    'none',
+    /loop|bound again/,
+  );
+  check(
+    'a list of unknown parts',
+    { forward: [ROWS, 'parts = [rows, cand]', 'return self.fc(torch.cat(parts, dim=-1))'] },
+    'none',
+    /list/,
+  );
+  check(
+    'a dropout on the concatenation',
+    {
+      init: [LAYER, 'self.drop = nn.Dropout(0.5)'],
+      forward: [ROWS, `return self.fc(self.drop(${CAT}))`],
+    },
+    'none',
+    /line 14 stands between/i,
+  );
+  check(
+    'a hook',
+    { init: [LAYER, 'self.fc.register_forward_hook(print)'], forward },
+    'none',
+    /line 10 wraps or hooks/i,
+  );
+  check(
+    'a spectral norm',
+    { init: ['self.fc = torch.nn.utils.spectral_norm(nn.Linear(7, 5))'], forward },
+    'none',
+    /spectral_norm/,
+  );
+  check('a lazy layer', { init: ['self.fc = nn.LazyLinear(5)'], forward }, 'none', /LazyLinear/);
+  check('hooks elsewhere in the file', { head: 'HOOK = "register_forward_hook"', forward }, 'suggestion', /line 4/);
+  check(
+    'a layer that is assigned twice',
+    {
+      init: [LAYER, 'if torch.cuda.is_available():', '    self.fc = nn.Linear(7, 5)'],
+      forward,
+    },
+    'suggestion',
+    /is the linear layer of line/,
+  );
+  check(
+    'a first stage that is no linear layer',
+    {
+      init: ['self.mlp = nn.Sequential(nn.Dropout(0.1), nn.Linear(7, 5))'],
+      forward: [ROWS, `return self.mlp(${CAT})`],
+    },
+    'none',
+    /not the first stage/,
+  );
+  check(
+    'an index known by its name only',
+    {
+      forward: ['rows = user[cand_to_user]', product],
+    },
+    'suggestion',
+    /many more entries/,
+  );
+});
+
+describe('what a sunk broadcast refuses, and what it makes a suggestion', () => {
+  const mlp = (stages: string): Parts => ({
+    init: [`self.mlp = nn.Sequential(nn.Linear(4, 5), ${stages})`],
+    forward: [ROWS, 'return self.mlp(rows)'],
+  });
+  check('row-wise stages', mlp('nn.GELU(), nn.LayerNorm(5), nn.Linear(5, 2)'), 'safe', null);
+  check('batch statistics', mlp('nn.BatchNorm1d(5)'), 'suggestion', /batch statistics/);
+  check('dropout', mlp('nn.Dropout(0.1), nn.Linear(5, 2)'), 'suggestion', /dropout mask/);
+  check('a stage that is not known', mlp('Mystery(5)'), 'suggestion', /row by row/);
+  check(
+    'a second reader',
+    { init: ['self.fc = nn.Linear(4, 5)'], forward: [ROWS, 'return self.fc(rows) + rows.sum()'] },
+    'none',
+    /line 13 reads the copy too/i,
+  );
+});
+
+describe('a file with a syntax error', () => {
+  it('has no fix in the statement that is broken', async () => {
+    const text = textOf({ forward: [ROWS, `return self.fc(${CAT}`] });
+    for (const { rewrite } of await rewritesOf(text)) assert.equal(rewrite.tier, 'none');
+  });
+});
