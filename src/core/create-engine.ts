@@ -26,6 +26,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     const comments = file.commentsWith('ikbo:');
     const bindings = bindingsOf(comments);
     const judge = createJudge();
+    const names = new Map<string, readonly string[]>();
     const project = openProject(file, library, options.files ?? null);
     try {
       evaluateFile(project, {
@@ -33,8 +34,12 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         onNote: (node, message) =>
           notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
         manyToOne: bindings.manyToOne,
+        onName(symbol, name) {
+          const given = names.get(symbol) ?? [];
+          if (!given.includes(name)) names.set(symbol, [...given, name]);
+        },
       });
-      const matches = judge.matches({ ...options.shapes, ...bindings.shapes });
+      const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
       const findings = matches.flatMap((match) =>
         match.origin.file === file ? (describe(match, options.hints ?? false, rewritesFor) ?? []) : [],
       );

@@ -1,7 +1,10 @@
 /** What a replica costs, as symbolic expressions. */
 import {
   type Dim,
+  ONE,
   type Poly,
+  ZERO,
+  add,
   constant,
   displayName,
   divide,
@@ -10,6 +13,7 @@ import {
   multiply,
   product,
   subtract,
+  symbol,
 } from '../tensor/dim';
 
 /** Half precision unless known otherwise: what inference runs in. */
@@ -22,23 +26,37 @@ export interface CostText {
   readonly flopsText: string;
 }
 
-/** Bytes of a tensor of these sizes; the text keeps a `?` for each unknown size. */
-export function costOf(
-  dims: readonly Dim[] | null,
-  itemSize: number | null,
-  contracted: Dim,
-  width: Dim,
-  ratio: Dim,
-): CostText {
+/** What the sink does with the copies. */
+export interface Work {
+  /** Size of the contracted axis and of the axis that the weight makes; null where not known. */
+  readonly contracted: Dim;
+  readonly width: Dim;
+}
+
+/**
+ * Bytes written: the sizes of the copy times the size of an element. Operations: `2 * K * N` for each row that is a
+ * copy, so for (ratio - 1) of ratio rows; none where each copy is used in a product of its own (`work` null).
+ */
+export function costOf(dims: readonly Dim[] | null, itemSize: number | null, work: Work | null, ratio: Dim): CostText {
   const size = constant(itemSize ?? DEFAULT_ITEM_SIZE);
   const bytes = dims ? multiply(product(dims), size) : null;
   const bytesText = dims ? factors([...dims, size]) : '?';
-  const elements = dims ? product(dims) : null;
-  const rows = elements && contracted ? divide(elements, contracted) : null;
+  if (!work) return { bytes, flops: ZERO, bytesText, flopsText: '0' };
+  const rows = dims ? divide(product(dims), work.contracted) : null;
   const sources = rows && ratio ? divide(rows, ratio) : null;
-  const work = multiply(multiply(contracted, width), constant(2));
-  const flops = sources && rows ? multiply(work, subtract(rows, sources)) : null;
-  return { bytes, flops, bytesText, flopsText: flops ? format(flops, shown) : '?' };
+  const copies = subtract(ratio, ONE);
+  const parts = [sources, copies, work.contracted, work.width, constant(2)];
+  const flops = product(parts);
+  return { bytes, flops, bytesText, flopsText: flops ? factors(parts) : '?' };
+}
+
+/** Dimensions called by the names that the source gives them. */
+export function renamed(dim: Dim, names: (symbol: string) => string | null): Dim {
+  if (!dim) return null;
+  return dim.reduce<Dim>((sum, { coef, symbols }) => {
+    const monomial = symbols.reduce<Dim>((m, s) => multiply(m, symbol(names(s) ?? s)), constant(coef));
+    return add(sum, monomial);
+  }, ZERO);
 }
 
 const shown = (symbol: string): string => displayName(symbol);
@@ -62,5 +80,14 @@ export function factors(dims: readonly Dim[]): string {
 
 /** The value with shapes bound by displayed name. */
 export function bound(dim: Dim, bindings: Readonly<Record<string, number>>): number | null {
-  return evaluate(dim, (symbol) => bindings[displayName(symbol)] ?? null);
+  return evaluate(dim, (symbol) => bindings[displayName(symbol)] ?? quotient(symbol, bindings));
+}
+
+/** `(a // b)` is a symbol that carries its operands behind the `@`. */
+function quotient(symbol: string, bindings: Readonly<Record<string, number>>): number | null {
+  if (!symbol.includes(' // ')) return null;
+  const [a, b] = JSON.parse(symbol.slice(symbol.indexOf('@') + 1)) as [Poly, Poly];
+  const above = bound(a, bindings);
+  const below = bound(b, bindings);
+  return above === null || below === null || below === 0 ? null : Math.floor(above / below);
 }

@@ -119,6 +119,8 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
         : values[1];
     return { text: at ? textOf(at) : null, node: at ?? null };
   }
+  const chosen = replica.argument === null ? undefined : values[replica.argument];
+  if (chosen && !/^-1$/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
   const sized = values.filter((v) => !/^(-1|1)$/.test(textOf(v)));
   const [only] = sized;
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };

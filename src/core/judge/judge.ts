@@ -1,19 +1,22 @@
 /** Collects what reaches sinks and keeps, for each broadcast, the one finding that matters. */
-import { costOf } from '../cost/cost';
+import { bound, costOf, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { type Node, scopeOf } from '../python/syntax';
-import { constant, divide, valueOf } from '../tensor/dim';
+import { type Dim, valueOf } from '../tensor/dim';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor, Trail } from '../tensor/value';
 import { classify } from './classify';
-import { attentionOf, expressionAt, formOf, productOf, replicaFact, sinkOf } from './facts';
+import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { Match, PathStep } from './match';
 
+export type DimNames = ReadonlyMap<string, readonly string[]>;
+
 export interface Judge {
   collect(event: SinkEvent): void;
-  matches(bindings: Readonly<Record<string, number>>): readonly Match[];
+  /** `names`: what the source calls a dimension's symbol. */
+  matches(bindings: Readonly<Record<string, number>>, names: DimNames): readonly Match[];
 }
 
 interface Candidate {
@@ -37,9 +40,9 @@ export function createJudge(): Judge {
         }
       }
     },
-    matches: (bindings) =>
+    matches: (bindings, names) =>
       [...byOrigin.values()]
-        .flatMap((c) => matchOf(c, bindings) ?? [])
+        .flatMap((c) => matchOf(c, bindings, names) ?? [])
         .sort((a, b) =>
           a.origin.file.path < b.origin.file.path
             ? -1
@@ -64,7 +67,7 @@ function isLocal(event: SinkEvent, hit: SinkHit): boolean {
   return origin !== null && origin.file === event.node.file && scopeOf(origin) === scopeOf(event.node);
 }
 
-function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>>): Match | null {
+function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>>, names: DimNames): Match | null {
   const { event, operand, hit, materialized } = candidate;
   const { replica } = hit;
   const origin = nodeAt(replica.origin);
@@ -75,9 +78,15 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   const [first] = replicas;
   if (!first) return null;
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
-  const dims = dimsOf(hit.carrier);
-  const contracted = event.kind === 'attention' ? null : (knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null);
-  const cost = costOf(dims, hit.carrier.itemSize, contracted, event.outWidth, first.ratio);
+  const nameOf = (symbol: string): string | null => {
+    const given = names.get(symbol) ?? [];
+    return given.find((n) => bindings[n] !== undefined) ?? given[0] ?? null;
+  };
+  const name = (dim: Dim): Dim => renamed(dim, nameOf);
+  const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
+  const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
+  const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
+  const cost = costOf(dimsOf(hit.carrier)?.map(name) ?? null, hit.carrier.itemSize, work, name(first.ratio));
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   return {
@@ -94,6 +103,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     facts: guardsOf(event, origin, form, path),
     when: replica.when,
     bindings,
+    size: (dim) => bound(name(dim), bindings),
     local: isLocal(event, hit),
     minor: hit.via === 'rows',
   };
@@ -126,5 +136,3 @@ function pathOf(
   const last = written === sink ? `${callee} copies the view and contracts it` : `${callee} reads every copy`;
   return [{ node: origin, what, kind: 'origin' }, ...steps, { node: sink, what: last, kind: 'sink' }];
 }
-
-export { constant, divide, expressionAt };

@@ -45,6 +45,8 @@ export interface Match {
   readonly when: readonly string[];
   /** Shapes bound by comments or options, by symbol as displayed (`B`). */
   readonly bindings: Readonly<Record<string, number>>;
+  /** A dimension's value under the bindings, by the names that the source gives it; null when not known. */
+  readonly size: (dim: Dim) => number | null;
   /** True when origin and sink are in the same function body: only then edits are possible. */
   readonly local: boolean;
   /** Information level only: CLS and query tokens (a replica that is a few rows of the sink's input). */

@@ -26,6 +26,8 @@ export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
   readonly onNote: (node: Node, message: string) => void;
   readonly manyToOne: ReadonlySet<string>;
+  /** A variable holds a size that is one symbol: the source's name for it. */
+  readonly onName: (symbol: string, name: string) => void;
 }
 
 export function evaluateFile(project: Project, evaluation: Evaluation): void {
@@ -63,6 +65,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
       return false;
     },
     manyToOne: evaluation.manyToOne,
+    nameSymbol: evaluation.onName,
   };
 
   function global(name: string, file: FileModel, frame: Frame): Value | null {

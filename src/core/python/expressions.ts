@@ -1,5 +1,5 @@
 /** Evaluates expressions. */
-import { type Dim, add, constant, divide, equal, multiply, subtract, symbol, valueOf } from '../tensor/dim';
+import { type Dim, add, constant, divide, format, multiply, subtract, symbol, valueOf } from '../tensor/dim';
 import { linear, multiply as product, pointwise } from '../tensor/pointwise';
 import { rankOf, tensor } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
@@ -232,7 +232,7 @@ function binary(node: Node, frame: Frame, run: Run): Value {
 
 /** `a op b` for evaluated operands; also what an augmented assignment computes. */
 export function arithmetic(a: Value, b: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
-  if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator, node), a.loop || b.loop);
+  if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator), a.loop || b.loop);
   if (isPlainNumber(a) && isPlainNumber(b)) return NUMBER;
   if (operator === '+' || operator === '*') {
     const joined = sequences(a, b, operator, frame, run);
@@ -251,7 +251,7 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     const dims = [a, b].map((v) =>
       v.kind === 'int' ? v.dim : v.kind === 'unknown' ? symbol(`${v.label || '?'}@${v.id}`) : null,
     );
-    return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator, node));
+    return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator));
   }
   if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
   if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
@@ -284,7 +284,7 @@ function blocksIndex(t: Tensor, place: ReturnType<typeof placeOf>): Tensor {
   });
 }
 
-function intArithmetic(a: Dim, b: Dim, operator: string, node: Node): Dim {
+function intArithmetic(a: Dim, b: Dim, operator: string): Dim {
   switch (operator) {
     case '+':
       return add(a, b);
@@ -297,7 +297,8 @@ function intArithmetic(a: Dim, b: Dim, operator: string, node: Node): Dim {
       const x = valueOf(a);
       const y = valueOf(b);
       if (x !== null && y !== null && y !== 0) return constant(Math.floor(x / y));
-      return exact ?? symbol(`${textOf(node).length <= 24 ? `(${textOf(node)})` : '?'}@${node.start}`);
+      // Equal operands give the same size.
+      return exact ?? (a && b ? symbol(`(${format(a)} // ${format(b)})@${JSON.stringify([a, b])}`) : null);
     }
     case '%': {
       const x = valueOf(a);
@@ -389,4 +390,3 @@ function conditional(node: Node, frame: Frame, run: Run): Value {
 }
 
 export const keysOf = (node: Node): readonly Node[] => childrenOf(node, 'key');
-export { equal };

@@ -22,6 +22,7 @@ import {
 import type { Axis, Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
 import { argument, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
+import { cast, isCast } from './casts';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
 import type { Frame, Run } from './run';
 import { applySink } from './sinks';
@@ -115,7 +116,7 @@ export function applyOperator(applied: Applied): Value {
 }
 
 /** Operators whose first argument is the tensor. */
-function onTensor({ operator, args, node, frame, run, layer }: Applied, t: Tensor, place: Place): Value {
+function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, place: Place): Value {
   const number = (at: number, ...keywords: string[]): number | null => asNumber(argument(args, at, ...keywords));
   const rest = (): readonly Value[] | null => {
     const keyword =
@@ -130,8 +131,10 @@ function onTensor({ operator, args, node, frame, run, layer }: Applied, t: Tenso
   const through = (view: View): Tensor => applyView(t, view, place);
   switch (operator.effect) {
     case 'pointwise':
-      if (operator.name === 'to' && !/dtype|half|float|bf16|double|int|long/.test(textOf(node).slice(-80)))
-        return { ...t, place };
+      if (isCast(operator.name)) return cast(operator.name, t, args, place);
+      // With a condition alone, `where` is `nonzero`.
+      if (operator.name === 'where' && args.positional.length === 1 && args.keywords.size === 0)
+        return tuple([uniqueIds(place), uniqueIds(place), uniqueIds(place)], true);
       return pointwise(
         [t, ...others(args, run)],
         place,
@@ -292,7 +295,7 @@ function onTensor({ operator, args, node, frame, run, layer }: Applied, t: Tenso
     case 'ids':
       return { ...t, content: operator.name === 'bool' ? 'mask' : 'index', place };
     case 'opaque-index': {
-      const ids = tensor(UNKNOWN_SHAPE, { content: 'index', index: { kind: 'one-to-one' }, place });
+      const ids = uniqueIds(place);
       if (operator.name === 'nonzero' || operator.name === 'argsort') return ids;
       if (operator.name === 'unique')
         return tuple(
@@ -422,6 +425,10 @@ function scattersBy(index: string, frame: Frame): boolean {
 
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
+/** Positions of a search or a sort: each is there once. */
+const uniqueIds = (place: Place): Tensor =>
+  tensor(UNKNOWN_SHAPE, { content: 'index', index: { kind: 'one-to-one' }, place });
+
 /** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
 export function gathered(
   t: Tensor,
@@ -442,7 +449,7 @@ export function gathered(
     const fresh = tensor(shape);
     return { ...picked, id: fresh.id, storage: fresh.id, shape };
   };
-  if (!by) return free();
+  if (!by || by.index.kind === 'one-to-one') return free();
   const parameter = t.content === 'parameter' || /(^|[._])(weight|w)$/i.test(t.label);
   const relation = RELATION.test(by.label) || RELATION.test(indexText);
   if (t.content === 'parameter' || (parameter && relation)) {

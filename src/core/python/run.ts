@@ -97,4 +97,5 @@ export interface Run {
   step(node: Node): boolean;
   /** Names of index tensors that comments declare many-to-one. */
   readonly manyToOne: ReadonlySet<string>;
+  nameSymbol(symbol: string, name: string): void;
 }

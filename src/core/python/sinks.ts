@@ -218,6 +218,9 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
     const kept = hits.filter((h) => !(h.replica.scaled && roleOf(h) === 'batch'));
     return { role, value: t, node: nodeOf(role === 'left' ? 0 : 1), hits: asHits(kept, roleOf, inside) };
   };
+  // An outer product: nothing is summed, so it is a multiplication by another name.
+  const outer = [axisAt(a, -1), axisAt(b, contractedRight)].some((axis) => isOne(axis.dim));
+  if (outer) return tensor(UNKNOWN_SHAPE, { place });
   const operands = [operand(a, b, -1, 'left', byRightWeight), operand(b, a, contractedRight, 'right', byLeftWeight)];
   const implicit = operands.every((o) => o.hits.length === 0) ? implicitCopy(a, b, placeOf(node)) : null;
   if (implicit) operands[implicit.at] = { ...(operands[implicit.at] as Operand), hits: [implicit.hit] };

@@ -1,5 +1,6 @@
 /** Runs statements over the abstract state. */
 import { UNKNOWN_SHAPE, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
+import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asString, asTensor, placeOf } from './access';
@@ -140,6 +141,7 @@ export function assign(target: Node, value: Value, frame: Frame, run: Run): void
   switch (target.kind) {
     case 'identifier':
       frame.state.names.set(textOf(target), labelled(value, textOf(target)));
+      if (value.kind === 'int') nameSymbol(value.dim, textOf(target), run);
       return;
     case 'pattern_list':
     case 'tuple_pattern':
@@ -161,6 +163,13 @@ export function assign(target: Node, value: Value, frame: Frame, run: Run): void
       return;
     }
   }
+}
+
+function nameSymbol(dim: Dim, name: string, run: Run): void {
+  const [only] = dim ?? [];
+  const [symbol] = only?.symbols ?? [];
+  if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
+    run.nameSymbol(symbol, name);
 }
 
 const labelled = (value: Value, label: string): Value => {

@@ -1,5 +1,4 @@
 /** From a match to what the benchmark can measure of it: the operator, and its sizes by the benchmark's own names. */
-import { bound } from '../cost/cost';
 import type { BenchHint } from '../finding';
 import type { AttentionFacts, FormBlock, Match } from '../judge/match';
 import { type Dim, add, multiply, ZERO } from '../tensor/dim';
@@ -8,7 +7,7 @@ import { type Dim, add, multiply, ZERO } from '../tensor/dim';
 export function benchHint(match: Match): BenchHint | null {
   const [replica] = match.replicas;
   if (!replica) return null;
-  const number = (dim: Dim): number | null => bound(dim, match.bindings);
+  const number = match.size;
   const rows = { B: number(replica.extent), U: number(replica.source) };
   const M = number(match.sink.outWidth);
   switch (match.code) {

@@ -38,7 +38,7 @@ export const when = (match: Match): string =>
 export function costText(match: Match): string {
   const parts = [
     match.cost.bytesText === '?' ? null : `${match.cost.bytesText} bytes`,
-    match.cost.flopsText === '?' ? null : `${match.cost.flopsText} operations`,
+    match.cost.flopsText === '?' || match.cost.flopsText === '0' ? null : `${match.cost.flopsText} operations`,
   ];
   const known = parts.filter((p) => p !== null);
   return known.length > 0 ? `: ${known.join(', ')} per call` : '';

@@ -132,7 +132,7 @@ export const symbolsOf = (a: Dim): readonly string[] => [...new Set((a ?? []).fl
 
 /** The part of a symbol that is shown. */
 export const displayName = (name: string): string => {
-  const at = name.lastIndexOf('@');
+  const at = name.indexOf('@');
   return at < 0 ? name : name.slice(0, at);
 };
 

@@ -12,6 +12,7 @@ interface Making {
   readonly written: boolean;
   readonly evidence?: 'strong' | 'named';
   readonly edges?: boolean;
+  readonly argument?: number;
 }
 
 export function replica(of: Tensor, making: Making): Replica {
@@ -27,15 +28,16 @@ export function replica(of: Tensor, making: Making): Replica {
     scaled: null,
     evidence: making.evidence ?? 'strong',
     edges: making.edges ?? false,
+    argument: making.argument ?? null,
   };
 }
 
 /** A size as given to expand or repeat; `keep` stands for -1, or for a repeat of 1. */
 export type Size = Dim | 'keep';
 
-const all = (of: Tensor, extent: Dim, origin: Place, written: boolean): Axis => ({
+const all = (of: Tensor, extent: Dim, origin: Place, written: boolean, argument: number): Axis => ({
   dim: extent,
-  replica: replica(of, { map: ALL, source: ONE, extent, origin, written }),
+  replica: replica(of, { map: ALL, source: ONE, extent, origin, written, argument }),
 });
 
 /**
@@ -53,12 +55,12 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
     const axis = shape.head[i - missing];
     if (!axis || i < missing) {
       sure = true;
-      return size === 'keep' ? freeAxis(null) : all(t, size, place, false);
+      return size === 'keep' ? freeAxis(null) : all(t, size, place, false, i);
     }
     if (size === 'keep' || isOne(size)) return axis;
     if (isOne(axis.dim)) {
       sure = true;
-      return all(t, size, place, false);
+      return all(t, size, place, false, i);
     }
     if (equal(axis.dim, size) === true) return axis;
     if (axis.replica) return axis;
@@ -68,7 +70,7 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
   const [only] = open;
   if (!sure && only !== undefined && open.length === 1) {
     const size = sizes[only];
-    if (size !== undefined && size !== 'keep') axes[only] = all(t, size, place, false);
+    if (size !== undefined && size !== 'keep') axes[only] = all(t, size, place, false, only);
   }
   return view(t, exactShape(axes), place);
 }
@@ -81,7 +83,8 @@ export function expandLike(t: Tensor, like: Tensor, place: Place): Tensor {
       like.shape.head.map((_, i) => axisAt(like, i).dim),
       place,
     );
-  const grow = (axis: Axis, at: number): Axis => (isOne(axis.dim) ? all(t, axisAt(like, at).dim, place, false) : axis);
+  const grow = (axis: Axis, at: number): Axis =>
+    isOne(axis.dim) ? all(t, axisAt(like, at).dim, place, false, at) : axis;
   return view(t, mapAxes(t.shape, grow), place);
 }
 
@@ -95,13 +98,16 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
   while (padded.length < shape.head.length) padded.unshift('keep');
   const axes = padded.map((times, i): Axis => {
     const axis = shape.head[i - missing];
-    if (!axis || i < missing) return times === 'keep' ? freeAxis(ONE) : all(t, times, place, true);
+    if (!axis || i < missing) return times === 'keep' ? freeAxis(ONE) : all(t, times, place, true, i);
     if (times === 'keep') return axis;
-    if (isOne(axis.dim)) return all(t, times, place, true);
+    if (isOne(axis.dim)) return all(t, times, place, true, i);
     const extent = multiply(times, axis.dim);
     // Of unknown rank, a leading count may as well make a new axis.
     const map: AxisMap = axis.replica || (rank === null && i === 0) ? OTHER : { kind: 'cycle', source: axis.dim };
-    return { dim: extent, replica: replica(t, { map, source: axis.dim, extent, origin: place, written: true }) };
+    return {
+      dim: extent,
+      replica: replica(t, { map, source: axis.dim, extent, origin: place, written: true, argument: i }),
+    };
   });
   return fresh(t, exactShape(axes), place);
 }
@@ -120,7 +126,7 @@ export function repeatInterleave(
   const change = (old: Axis, i: number): Axis => {
     if (i !== at) return old;
     const source = axisAt(t, axis).dim;
-    if (repeats !== 'counts' && isOne(source)) return all(t, repeats, place, true);
+    if (repeats !== 'counts' && isOne(source)) return all(t, repeats, place, true, 0);
     const extent = repeats === 'counts' ? null : multiply(repeats, source);
     const map: AxisMap =
       repeats === 'counts'

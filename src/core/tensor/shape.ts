@@ -30,6 +30,7 @@ export function tensor(shape: Shape, more: Partial<Omit<Tensor, 'kind' | 'shape'
     itemSize: more.itemSize ?? null,
     place: more.place ?? null,
     picked: more.picked ?? [],
+    base: more.base ?? null,
   };
 }
 
@@ -56,9 +57,17 @@ export function dimAt(t: Tensor, axis: number): Dim {
   return knownAxis(t.shape, axis)?.dim ?? unknownDim(t, position(t.shape, axis) ?? axis);
 }
 
+const sizeSymbol = (label: string, id: number, axis: number): Dim =>
+  symbol(`${label && !label.includes('@') ? `${label}.shape[${axis}]` : '?'}@${id}_${axis}`);
+
 /** A tensor without a name has dimensions without one. */
 export function unknownDim(t: Tensor, axis: number): Dim {
-  return symbol(`${t.label ? `${t.label}.shape[${axis}]` : '?'}@${t.id}_${axis}`);
+  const { base } = t;
+  if (base) {
+    const at = axis >= 0 ? axis - base.front : axis + base.back;
+    if (at >= 0 === axis >= 0) return sizeSymbol(base.label, base.id, at);
+  }
+  return sizeSymbol(t.label, t.id, axis);
 }
 
 export function axisAt(t: Tensor, axis: number): Axis {

@@ -37,6 +37,8 @@ export interface Replica extends MappedAxis {
   readonly evidence: 'strong' | 'named';
   /** Gathered from nodes to edges of a graph: many more copies than rows, but two ends per edge. */
   readonly edges: boolean;
+  /** Which of the sizes given to the origin makes this axis: the third of `expand(-1, -1, n)` is 2. */
+  readonly argument: number | null;
 }
 
 export interface Axis {
@@ -104,6 +106,8 @@ export interface Tensor {
   readonly index: IndexKind;
   /** How the source text calls it (`x`, `self.pos`), empty when it has no name: dimensions are named after it. */
   readonly label: string;
+  /** For a view of a tensor of unknown rank: whose axes lie beyond the recorded ones, and by how much they moved. */
+  readonly base: { readonly id: number; readonly label: string; readonly front: number; readonly back: number } | null;
   /** Bytes per element where known. */
   readonly itemSize: number | null;
   /** The expression that made it, null for arguments. */

@@ -23,13 +23,21 @@ import type { Axis, Block, Form, Place, Shape, Tensor } from './value';
 export interface View {
   readonly shape: (t: Tensor) => Shape | null;
   readonly axis: (at: number, t: Tensor) => number | null;
+  /** By how much axes beyond the recorded ones move, counted from the front and from the back. */
+  readonly shift?: readonly [front: number, back: number];
 }
 
 /** The value seen through a view: same storage, maps and form carried along. */
 export function applyView(t: Tensor, view: View, place: Place | null): Tensor {
   const shape = view.shape(t) ?? UNKNOWN_SHAPE;
   const form = t.form && viewForm(t, t.form, view);
-  return { ...t, id: tensor(shape).id, shape, form, place, label: '', index: t.index };
+  return { ...t, id: tensor(shape).id, shape, form, place, label: '', base: baseOf(t, view.shift) };
+}
+
+function baseOf(t: Tensor, shift: View['shift']): Tensor['base'] {
+  if (!shift || t.shape.exact) return null;
+  const base = t.base ?? { id: t.id, label: t.label, front: 0, back: 0 };
+  return { ...base, front: base.front + shift[0], back: base.back + shift[1] };
 }
 
 function viewForm(t: Tensor, form: Form, view: View): Form | null {
@@ -48,6 +56,7 @@ function viewForm(t: Tensor, form: Form, view: View): Form | null {
 
 export function unsqueeze(axis: number): View {
   return {
+    shift: axis >= 0 ? [1, 0] : [0, 1],
     shape: (t) => {
       const rank = rankOf(t.shape);
       if (rank !== null) return exactShape(inserted(t.shape.head, axis < 0 ? axis + rank + 1 : axis));
@@ -75,6 +84,7 @@ export function squeeze(axis: number): View {
     return known === null || known.dim === null || equal(known.dim, ONE) !== false;
   };
   return {
+    shift: axis >= 0 ? [-1, 0] : [0, -1],
     shape: (t) => {
       const shape = reaching(t, axis);
       const at = position(shape, axis);
@@ -156,6 +166,7 @@ export function narrow(axis: number, size: Dim): View {
 /** Removes an axis by picking one position. */
 export function select(axis: number): View {
   return {
+    shift: axis >= 0 ? [-1, 0] : [0, -1],
     shape: (t) => {
       const shape = reaching(t, axis);
       const at = position(shape, axis);

@@ -1,0 +1,31 @@
+/** Dtype and device changes. PyTorch returns the very same tensor when there is nothing to change. */
+import { pointwise } from '../tensor/pointwise';
+import type { Place, Tensor } from '../tensor/value';
+import type { Args } from './value';
+import { textOf } from './syntax';
+
+/** Bytes per element that the name alone tells. half and bfloat16 are both 2: one may still be cast to the other. */
+const SIZES: Readonly<Record<string, number>> = { float: 4, double: 8, half: 2, bfloat16: 2 };
+const NAMED = /\b(float32|float|float64|double)\b/;
+const DTYPE = /dtype|half|float|bf16|double|int|long/;
+
+/** True for operators that this file decides. */
+export const isCast = (name: string): boolean =>
+  name in SIZES || name === 'to' || name === 'type' || name === 'type_as' || /^(cpu|cuda|npu|xpu)$/.test(name);
+
+export function cast(name: string, t: Tensor, args: Args, place: Place): Tensor {
+  const given = [...args.nodes]
+    .filter(([at]) => at !== 0)
+    .map(([at, node]) => (at === 'dtype' ? 'dtype ' : '') + textOf(node));
+  const dtype = given.find((text) => DTYPE.test(text));
+  // Moving to a device that the tensor is on already copies nothing, and models run on one device.
+  if (!(name in SIZES) && name !== 'type_as' && dtype === undefined) return { ...t, place };
+  const size = SIZES[name] ?? sizeOf(dtype ?? '');
+  if (size !== null && size > 2 && size === t.itemSize) return { ...t, place };
+  return { ...pointwise([t], place, name), itemSize: size };
+}
+
+function sizeOf(text: string): number | null {
+  const named = NAMED.exec(text)?.[1];
+  return named === undefined ? null : named === 'float64' || named === 'double' ? 8 : 4;
+}
