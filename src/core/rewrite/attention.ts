@@ -3,12 +3,13 @@
  * into one longer query axis, or ikbo_lens.attention is given the map. IKB201.
  */
 import type { AttentionOperand, Match } from '../judge/match';
-import { type Node, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, inOrder, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
+import { isBinding, occurrences } from './names';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { type Draft, draftFor, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
@@ -66,9 +67,10 @@ export function foldedAttention(match: Match): Written {
     lines.push(`${q} = ${flat(query)}`);
   }
   const users = `${key}.shape[0]`;
-  const rows = repeats ? flat(count) : `${q}.shape[0]`;
+  // An expand may also meet a batch of keys that has all rows already.
+  const rows = repeats ? flat(count) : `${q}.shape[0] // ${key}.shape[0]`;
   const folded = draft.fresh('folded');
-  lines.push(`${folded} = ${q}.unflatten(0, (${repeats ? users : 1}, ${rows})).transpose(1, 2).flatten(2, 3)`);
+  lines.push(`${folded} = ${q}.unflatten(0, (${users}, ${rows})).transpose(1, 2).flatten(2, 3)`);
   lines.push(`${folded} = ${[`${textOf(call.callee)}(${folded}`, key, value, ...keywordTexts(call)].join(', ')})`);
   const text = `${folded}.unflatten(2, (${rows}, ${q}.shape[2])).transpose(1, 2).flatten(0, 1)`;
   const edits = [...draft.edits, insertBefore(draft.target, lines), replace(node, text)];
@@ -132,18 +134,31 @@ const keywordNames = (call: Call): string[] =>
 const keywordTexts = (call: Call): string[] =>
   keywordNames(call).map((name) => `${name}=${flat(call.keywords.get(name) ?? call.node)}`);
 
-/** An int for certain: a literal, a size, arithmetic over them. */
+/** An int for certain: a literal, a size (also one unpacked from a shape), arithmetic over them. */
 export function isInteger(node: Node): boolean {
   const at = unwrap(node);
   if (integer(at) !== null) return true;
   if (at.kind === 'subscript') return /\.shape\[-?\d+\]$/.test(textOf(at).replace(/\s+/g, ''));
   if (at.kind === 'binary_operator') return at.children.filter((c) => c.field !== 'operator').every(isInteger);
   const call = callOf(at);
-  if (call)
-    return call.name === 'len' || call.name === 'int' || (call.method === 'size' && call.positional.length === 1);
-  if (at.kind === 'identifier') {
-    const { value } = trace(at);
-    return value !== at && isInteger(value);
+  if (call) {
+    const ofIntegers = ['min', 'max'].includes(call.name) && !call.splat && call.positional.every(isInteger);
+    return ofIntegers || ['len', 'int'].includes(call.name) || (call.method === 'size' && call.positional.length === 1);
   }
-  return false;
+  if (at.kind !== 'identifier') return false;
+  const { value } = trace(at);
+  return value === at ? isUnpackedSize(at) : isInteger(value);
+}
+
+/** `b, n, d = x.shape`: every binding of the name is of that form. */
+function isUnpackedSize(name: Node): boolean {
+  const bindings = occurrences(scopeOf(name), textOf(name)).filter(isBinding);
+  return (
+    bindings.length > 0 &&
+    bindings.every((binding) => {
+      const assignment = enclosing(binding, 'assignment');
+      const right = assignment && childOf(assignment, 'right');
+      return binding.parent?.kind === 'pattern_list' && right != null && /\.(shape|size\(\))$/.test(textOf(right));
+    })
+  );
 }
