@@ -1,5 +1,5 @@
 /** From a finding to something that can be measured. */
-import type { BenchHint } from '../core/finding';
+import type { Finding } from '../core/finding';
 import { OPS } from '../protocol/dims';
 import type { BenchRequest, Dims } from '../protocol/bench';
 
@@ -9,21 +9,23 @@ export interface FindingRequest {
   readonly missing: readonly string[];
 }
 
-/** Sizes of the finding where it knows them, else the bindings by name; null where nothing fits the finding. */
+/**
+ * Given sizes first, then those of the finding, then the bindings beside the code by name: `# ikbo: B=1024` means the
+ * benchmark's B where nothing says otherwise. Null where no operator fits the finding.
+ */
 export function requestForFinding(
-  finding: { readonly bench: BenchHint | null },
-  bindings: Readonly<Record<string, number>> = {},
+  { bench, cost }: Pick<Finding, 'bench'> & { readonly cost: Pick<Finding['cost'], 'bound'> },
+  given: Readonly<Record<string, number>> = {},
 ): FindingRequest | null {
-  const hint = finding.bench;
-  if (!hint) return null;
+  if (!bench) return null;
   const dims: Record<string, number> = {};
   const missing: string[] = [];
-  for (const { name } of OPS[hint.op].dims) {
-    const size = bindings[name] ?? hint.dims[name] ?? null;
+  for (const { name } of OPS[bench.op].dims) {
+    const size = given[name] ?? bench.dims[name] ?? cost.bound?.[name] ?? null;
     if (size === null) missing.push(name);
     else dims[name] = size;
   }
-  return { request: { op: hint.op, dims }, missing };
+  return { request: { op: bench.op, dims }, missing };
 }
 
 /** A request with the usual choices for what the caller leaves open. */

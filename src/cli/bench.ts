@@ -141,7 +141,7 @@ async function fromFinding(context: Context, place: string, sizes: Dims): Promis
       `--finding ${place}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on lines ${lines}`}`,
     );
   }
-  const requests = here.map((finding) => requestForFinding(finding, { ...finding.cost.bound, ...sizes }));
+  const requests = here.map((finding) => requestForFinding(finding, sizes));
   const request = requests.find((one) => one !== null);
   if (!request)
     throw new UsageError(`--finding ${place}: no bundled operator measures this finding (${here[0]?.rule ?? ''})`);

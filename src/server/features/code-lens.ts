@@ -1,5 +1,6 @@
 /** Above each finding: what the copy costs, and the way to the benchmark. */
 import type { CodeLens } from 'vscode-languageserver';
+import { requestForFinding } from '../../bench/request';
 import type { Finding } from '../../core/finding';
 import type { BenchTarget } from '../../protocol/editor';
 import type { LensDocument } from '../documents';
@@ -25,6 +26,10 @@ export function benchTargets(session: Session, document: LensDocument): BenchTar
 }
 
 function benchTarget({ uri, place }: LensDocument, finding: Finding): BenchTarget | undefined {
-  const { line, rule, message, bench } = finding;
-  return bench ? { uri, path: place.path, line, rule, message, bench } : undefined;
+  const { line, rule, message } = finding;
+  const found = requestForFinding(finding);
+  if (!found) return undefined;
+  const { op, dims } = found.request;
+  const missing = Object.fromEntries(found.missing.map((name) => [name, null]));
+  return { uri, path: place.path, line, rule, message, bench: { op, dims: { ...dims, ...missing } } };
 }
