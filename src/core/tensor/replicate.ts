@@ -57,7 +57,8 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
       sure = true;
       return size === 'keep' ? freeAxis(null) : all(t, size, place, false, i);
     }
-    if (size === 'keep' || isOne(size)) return axis;
+    if (size === 'keep') return axis;
+    if (isOne(size)) return { ...axis, dim: ONE };
     if (isOne(axis.dim)) {
       sure = true;
       return all(t, size, place, false, i);

@@ -147,11 +147,11 @@ export function permute(order: readonly number[]): View {
 export function narrow(axis: number, size: Dim): View {
   const change = (old: Axis): Axis => ({
     dim: size,
-    replica: old.replica && {
-      ...old.replica,
-      extent: size,
-      map: old.replica.map.kind === 'all' ? old.replica.map : { kind: 'other' },
-    },
+    // A part of gathered rows need not hold any row twice.
+    replica:
+      old.replica && old.replica.map.kind !== 'indexed'
+        ? { ...old.replica, extent: size, map: old.replica.map.kind === 'all' ? old.replica.map : { kind: 'other' } }
+        : null,
   });
   return {
     shape: (t) => {

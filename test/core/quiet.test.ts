@@ -1,0 +1,68 @@
+/** Code that looks like a materialized broadcast and is none: no finding, not even a hint. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { createEngine } from '../../src/core/create-engine';
+import { readGrammars } from '../../src/project/grammars';
+
+const QUIET: Readonly<Record<string, string>> = {
+  'rotary frequencies: an outer product, moved to the device and cast to what they are': `
+class Rotary(nn.Module):
+    def forward(self, x, position_ids):
+        inv = self.inv_freq[None, :, None].float().expand(position_ids.shape[0], -1, 1).to(x.device)
+        return (inv.float() @ position_ids[:, None, :].float()).transpose(1, 2)
+`,
+  'an outer product over sizes that are one': `
+def f(a, b):
+    left = a.reshape(4, 8, 1).repeat(5, 1, 1)
+    return torch.bmm(left, b)
+`,
+  'tokens routed to an expert, each once': `
+class Expert(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.w(x)
+
+class Moe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList([Expert() for _ in range(8)])
+
+    def forward(self, hidden, expert_mask, final):
+        for e in range(8):
+            idx, token_idx = torch.where(expert_mask[e])
+            out = self.experts[e](hidden[None, token_idx].reshape(-1, 16))
+            final.index_add_(0, token_idx, out)
+        return final
+`,
+  'sorted copies, of which each expert takes its own part': `
+class Moe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Linear(16, 16)
+
+    def forward(self, x, ids, counts):
+        order = ids.view(-1).argsort()
+        tokens = x[order // ids.shape[1]]
+        outputs, start = [], 0
+        for count in counts:
+            outputs.append(self.w(tokens[start:start + count]))
+            start += count
+        return torch.cat(outputs)
+`,
+};
+
+describe('stays quiet on', () => {
+  for (const [what, text] of Object.entries(QUIET)) {
+    it(what, async () => {
+      const engine = await createEngine(readGrammars(join(__dirname, '../../dist')));
+      const { findings } = engine.check('m.py', `import torch\nimport torch.nn as nn\n${text}`, { hints: true });
+      assert.deepEqual(
+        findings.map((finding) => `${finding.rule} line ${finding.line}: ${finding.message}`),
+        [],
+      );
+    });
+  }
+});
