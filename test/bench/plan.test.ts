@@ -130,7 +130,7 @@ describe('bench presets', () => {
 
 describe('bench request for a finding', () => {
   const bench = { op: 'concat-linear', dims: { B: 64, U: null, Ku: 32, Kc: 16, M: null } } as const;
-  it('takes given sizes first, then the finding's, then the bindings, and names what is missing', () => {
+  it('takes given sizes first, then those of the finding, then the bindings, and names what is missing', () => {
     assert.deepEqual(requestForFinding({ bench, cost: { bound: { U: 4, Ku: 99 } } }, { B: 128 }), {
       request: { op: 'concat-linear', dims: { B: 128, U: 4, Ku: 32, Kc: 16 } },
       missing: ['M'],
