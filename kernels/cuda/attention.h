@@ -16,19 +16,48 @@
 namespace ikbo {
 
 constexpr int attention_unit_rows = 64;
-constexpr int attention_consumers = 2; // warpgroups that compute, a unit each
-constexpr int attention_threads = 128 * (attention_consumers + 1);
 constexpr int attention_plan_threads = 1024;
 constexpr int attention_mma_threads = 128;
 constexpr int attention_copy_threads = 256;
 
-// Shared memory of attention_ws.cu: rings of K and V, Q, the unit table, barriers.
-constexpr int attention_unit_table = 8;
-constexpr int attention_unit_bytes = attention_unit_rows * 4 + 12;
-constexpr int attention_shared_bytes(int width, int keys, int stages, int q_slots) {
-    return 2 * stages * keys * width * 2 + q_slots * attention_unit_rows * width * 2 + attention_unit_table * attention_unit_bytes +
-           8 * (4 * stages + 2 * q_slots);
+// A build of attention_ws.cu.
+struct AttentionBuild {
+    int width;     // of a head: 64 or 128
+    int keys;      // of a block
+    int stages;    // blocks of K, and of V, in flight
+    int q_slots;   // units in flight
+    int consumers; // warpgroups that compute, a unit each
+    int cluster;   // blocks that share K and V
+
+    constexpr int threads() const { return 128 * (consumers + 1); }
+    constexpr int tile_units() const { return consumers * cluster; }
+    constexpr int key_bytes() const { return keys * width * 2; }
+    constexpr int q_bytes() const { return attention_unit_rows * width * 2; }
+    // A unit's entry is read after its Q slot was given back, until its warpgroup gives back the next one.
+    constexpr int unit_table() const { return q_slots + consumers; }
+    constexpr int shared_bytes() const;
+};
+
+// What the loading warp tells a warpgroup about a unit.
+struct AttentionUnit {
+    int32_t blocks;                         // of keys; 0: the user has none; -1: no more units
+    int32_t tail;                           // keys in the first block that is taken, the last of the user, 1..keys
+    int32_t slots;                          // 0: this warpgroup has no rows in the tile
+    int32_t head, query;                    // of the first row of every slot
+    int32_t candidate[attention_unit_rows]; // of a slot
+    int32_t reserved;
+};
+
+// Rings of K and V, Q, a staging buffer for O of each warpgroup, the unit table, two barriers for each buffer.
+constexpr int AttentionBuild::shared_bytes() const {
+    return 2 * stages * key_bytes() + (q_slots + consumers) * q_bytes() +
+           unit_table() * static_cast<int>(sizeof(AttentionUnit)) + 16 * (2 * stages + q_slots);
 }
+
+constexpr AttentionBuild attention_d128{128, 128, 2, 4, 2, 1};
+constexpr AttentionBuild attention_d128_c2{128, 128, 2, 4, 2, 2};
+constexpr AttentionBuild attention_d64{64, 128, 4, 6, 3, 1};
+constexpr AttentionBuild attention_d64_c2{64, 128, 4, 6, 3, 2};
 
 struct AttentionTile {
     int32_t user, key_head, first, count;
@@ -60,14 +89,14 @@ struct AttentionPlanParams {
     int64_t repeats;
     int32_t batch, users, keys, key_heads;
     int64_t total_keys;
-    int32_t chunks, pack;      // slots of a candidate, slots in a unit
-    int32_t units;             // units in a full tile
+    int32_t chunks, pack; // slots of a candidate, slots in a unit
+    int32_t units;        // units in a full tile
     // Workspace
-    int32_t *counts;           // [users + 1]: candidates of a user, then where its candidates start in `order`
-    int32_t *cursor;           // [users]
-    int32_t *ranked;           // [users] by descending number of keys
-    int32_t *order;            // [batch] candidates by user
-    AttentionTile *tiles;      // room for all: see native/cuda/attention.cc
+    int32_t *counts;      // [users + 1]: candidates of a user, then where its candidates start in `order`
+    int32_t *cursor;      // [users]
+    int32_t *ranked;      // [users] by descending number of keys
+    int32_t *order;       // [batch] candidates by user
+    AttentionTile *tiles; // room for all: see native/cuda/attention.cc
     AttentionPlanHeader *header;
 };
 
@@ -78,8 +107,7 @@ struct AttentionRow {
 };
 
 struct AttentionParams {
-    void *out;                  // [batch, queries, heads, width]
-    float *lse;                 // [batch, heads, queries] or NULL
+    float *lse; // [batch, heads, queries] or NULL
     const AttentionTile *tiles;
     const int32_t *order;
     const AttentionPlanHeader *header;
@@ -87,7 +115,7 @@ struct AttentionParams {
     int32_t keys;               // of every user when dense
     int32_t queries, heads, group;
     int32_t chunks, pack, box_queries, slot_rows;
-    float scale_log2;           // scale * log2(e), not negative
+    float scale_log2; // scale * log2(e), not negative
     AttentionRow row[attention_unit_rows];
 };
 

@@ -3,7 +3,8 @@
 #include "attention.h"
 #include "ptx.cuh"
 
-extern "C" __global__ void __launch_bounds__(ikbo::attention_copy_threads) ikbo_attention_copy(const ikbo::AttentionCopyParams p) {
+extern "C" __global__ void __launch_bounds__(ikbo::attention_copy_threads)
+    ikbo_attention_copy(const ikbo::AttentionCopyParams p) {
     const int64_t candidate = blockIdx.y;
     const int user = p.user_of[candidate];
     const int64_t from = p.key_offsets == nullptr ? static_cast<int64_t>(user) * p.keys : p.key_offsets[user];

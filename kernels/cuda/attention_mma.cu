@@ -84,7 +84,8 @@ struct Block {
 #pragma unroll
         for (int k = 0; k < Keys / 16; ++k) {
             const uint32_t a[4] = {ptx::pack<T>(s[2 * k][0], s[2 * k][1]), ptx::pack<T>(s[2 * k][2], s[2 * k][3]),
-                                   ptx::pack<T>(s[2 * k + 1][0], s[2 * k + 1][1]), ptx::pack<T>(s[2 * k + 1][2], s[2 * k + 1][3])};
+                                   ptx::pack<T>(s[2 * k + 1][0], s[2 * k + 1][1]),
+                                   ptx::pack<T>(s[2 * k + 1][2], s[2 * k + 1][3])};
 #pragma unroll
             for (int n = 0; n < Width / 16; ++n) {
                 uint32_t b[4];
@@ -199,12 +200,14 @@ IKBO_DEVICE void attention(const AttentionLookupParams &p) {
 } // namespace
 } // namespace ikbo
 
-#define IKBO_ATTENTION(width)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(ikbo::attention_mma_threads) ikbo_attention_mma_bf16_##width(const ikbo::AttentionLookupParams p) { \
-        ikbo::attention<__nv_bfloat16, width, ikbo::attention_mma_keys<width>>(p);                                                                        \
-    }                                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(ikbo::attention_mma_threads) ikbo_attention_mma_fp16_##width(const ikbo::AttentionLookupParams p) { \
-        ikbo::attention<__half, width, ikbo::attention_mma_keys<width>>(p);                                                                               \
+#define IKBO_ATTENTION(width)                                                      \
+    extern "C" __global__ void __launch_bounds__(ikbo::attention_mma_threads)      \
+        ikbo_attention_mma_bf16_##width(const ikbo::AttentionLookupParams p) {     \
+        ikbo::attention<__nv_bfloat16, width, ikbo::attention_mma_keys<width>>(p); \
+    }                                                                              \
+    extern "C" __global__ void __launch_bounds__(ikbo::attention_mma_threads)      \
+        ikbo_attention_mma_fp16_##width(const ikbo::AttentionLookupParams p) {     \
+        ikbo::attention<__half, width, ikbo::attention_mma_keys<width>>(p);        \
     }
 
 IKBO_ATTENTION(64)

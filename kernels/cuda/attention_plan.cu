@@ -139,7 +139,8 @@ IKBO_DEVICE void rank_users(const AttentionPlanParams &p, Scratch &scratch) {
     __syncthreads();
     for (int u = thread; u < p.users; u += kThreads) atomicAdd(&scratch.bucket[bucket(u)], 1);
     __syncthreads();
-    scan_all(scratch, kBuckets, [&](int i) { return scratch.bucket[i]; }, [&](int i, int start) { scratch.bucket[i] = start; });
+    scan_all(
+        scratch, kBuckets, [&](int i) { return scratch.bucket[i]; }, [&](int i, int start) { scratch.bucket[i] = start; });
     for (int u = thread; u < p.users; u += kThreads) p.ranked[atomicAdd(&scratch.bucket[bucket(u)], 1)] = u;
     __syncthreads();
 }

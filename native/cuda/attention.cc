@@ -25,7 +25,8 @@ std::vector<int32_t> read_offsets(const Shape &s, const Args &args, CUstream str
     if (!s.ragged) return {};
     std::vector<int32_t> offsets(size(s.users + 1));
     check(driver().StreamSynchronize(stream), "waiting for key_offsets");
-    check(driver().MemcpyDtoH(offsets.data(), reinterpret_cast<CUdeviceptr>(args.key_offsets), offsets.size() * 4), "reading key_offsets");
+    check(driver().MemcpyDtoH(offsets.data(), reinterpret_cast<CUdeviceptr>(args.key_offsets), offsets.size() * 4),
+          "reading key_offsets");
     check_key_offsets(offsets.data(), s);
     return offsets;
 }
@@ -37,11 +38,14 @@ class Lookup {
         : context_(context), s_(shape), user_of_(context, size(shape.batch) * 4, "the map") {
         const int64_t width = std::max<int64_t>(64, (s_.head_width + 63) / 64 * 64);
         const auto shared = static_cast<unsigned>(attention_mma_shared_bytes(static_cast<int>(width)));
-        kernel_ = context->kernel("attention_mma", std::string("ikbo_attention_mma_") + (s_.dtype == IKBO_BF16 ? "bf16_" : "fp16_") +
-                                                       std::to_string(width), shared);
+        kernel_ = context->kernel(
+            "attention_mma",
+            std::string("ikbo_attention_mma_") + (s_.dtype == IKBO_BF16 ? "bf16_" : "fp16_") + std::to_string(width), shared);
         const int64_t rows = s_.queries * (s_.heads / s_.key_heads);
         const int64_t blocks = s_.batch * s_.key_heads * ((rows + attention_unit_rows - 1) / attention_unit_rows);
-        if (blocks > INT32_MAX) fail(IKBO_UNSUPPORTED, "attention of %lld blocks of 64 rows is too large for one launch", static_cast<long long>(blocks));
+        if (blocks > INT32_MAX)
+            fail(IKBO_UNSUPPORTED, "attention of %lld blocks of 64 rows is too large for one launch",
+                 static_cast<long long>(blocks));
         launch_.grid[0] = static_cast<unsigned>(blocks);
         launch_.threads = attention_mma_threads;
         launch_.shared_bytes = shared;
@@ -94,7 +98,9 @@ class Materialized {
     Materialized(const SharedContext &context, const Shape &shape)
         : context_(context), s_(shape), user_of_(context, size(shape.batch) * 4, "the map") {
         kernel_ = context->kernel("attention_copy", "ikbo_attention_copy");
-        if (s_.batch > 65535) fail(IKBO_UNSUPPORTED, "materialized attention takes up to 65535 candidates, not %lld", static_cast<long long>(s_.batch));
+        if (s_.batch > 65535)
+            fail(IKBO_UNSUPPORTED, "materialized attention takes up to 65535 candidates, not %lld",
+                 static_cast<long long>(s_.batch));
         if (!s_.ragged) make(s_.batch * s_.keys);
     }
 
@@ -119,13 +125,16 @@ class Materialized {
         work.row_bytes = s_.key_heads * s_.head_width * 2;
         Launch how;
         how.threads = attention_copy_threads;
-        how.grid[0] = static_cast<unsigned>(std::clamp<int64_t>(s_.keys * work.row_bytes / 16 / attention_copy_threads / 8, 1, 64));
+        how.grid[0] =
+            static_cast<unsigned>(std::clamp<int64_t>(s_.keys * work.row_bytes / 16 / attention_copy_threads / 8, 1, 64));
         how.grid[1] = static_cast<unsigned>(s_.batch);
         if (k_.bytes() > 0) launch(kernel_, how, stream, work);
         inner_.run(copied(args), stream);
     }
 
-    std::size_t workspace_bytes() const { return user_of_.bytes() + copy_offsets_.bytes() + k_.bytes() + v_.bytes() + inner_.workspace_bytes(); }
+    std::size_t workspace_bytes() const {
+        return user_of_.bytes() + copy_offsets_.bytes() + k_.bytes() + v_.bytes() + inner_.workspace_bytes();
+    }
     std::string kernel() const { return inner_.kernel ? "copy + " + inner_.kernel() : "copy"; }
 
   private:
@@ -147,7 +156,8 @@ class Materialized {
     // Where every candidate's copies start; returns how many rows there are.
     int64_t upload_copy_offsets(const std::vector<int32_t> &offsets) {
         std::vector<int32_t> user(size(s_.batch)), starts{0};
-        check(driver().MemcpyDtoH(user.data(), reinterpret_cast<CUdeviceptr>(user_of_.data()), user.size() * 4), "reading the map");
+        check(driver().MemcpyDtoH(user.data(), reinterpret_cast<CUdeviceptr>(user_of_.data()), user.size() * 4),
+              "reading the map");
         int64_t rows = 0;
         for (const int32_t u : user) {
             rows += offsets[size(u) + 1] - offsets[size(u)];
@@ -155,7 +165,8 @@ class Materialized {
             starts.push_back(static_cast<int32_t>(rows));
         }
         copy_offsets_ = Buffer(context_, starts.size() * 4, "the places of the copies");
-        check(driver().MemcpyHtoD(reinterpret_cast<CUdeviceptr>(copy_offsets_.data()), starts.data(), starts.size() * 4), "writing the places of the copies");
+        check(driver().MemcpyHtoD(reinterpret_cast<CUdeviceptr>(copy_offsets_.data()), starts.data(), starts.size() * 4),
+              "writing the places of the copies");
         return rows;
     }
 
@@ -175,10 +186,12 @@ class Materialized {
     Operator<Args> inner_;
 };
 
-template <class Implementation> Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
+template <class Implementation>
+Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
     return {[implementation](const Args &args, void *stream) { implementation->prepare(args, stream_of(stream)); },
             [implementation](const Args &args, void *stream) { implementation->run(args, stream_of(stream)); },
-            [implementation] { return implementation->workspace_bytes(); }, [implementation] { return implementation->kernel(); }};
+            [implementation] { return implementation->workspace_bytes(); },
+            [implementation] { return implementation->kernel(); }};
 }
 
 } // namespace
@@ -187,19 +200,25 @@ Operator<Args> cuda_attention(const SharedContext &context, const Shape &s) {
     if (s.dtype == IKBO_FP32)
         fail(IKBO_UNSUPPORTED, "attention on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
     if (s.batch == 0 || s.queries == 0 || s.heads == 0 || s.head_width == 0)
-        return {[](const Args &, void *) {}, [](const Args &, void *) {}, [] { return std::size_t{0}; }, [] { return std::string("nothing"); }};
+        return {[](const Args &, void *) {}, [](const Args &, void *) {}, [] { return std::size_t{0}; },
+                [] { return std::string("nothing"); }};
     if (s.head_width % 8 != 0 || s.head_width > 256)
-        fail(IKBO_UNSUPPORTED, "attention on CUDA takes heads of up to 256 elements, a multiple of 8, not %lld; pad them, or use the CPU device",
+        fail(IKBO_UNSUPPORTED,
+             "attention on CUDA takes heads of up to 256 elements, a multiple of 8, not %lld; pad them, or use the CPU device",
              static_cast<long long>(s.head_width));
-    if (s.batch > INT32_MAX || s.queries * (s.heads / s.key_heads) > INT32_MAX || s.keys > INT32_MAX - 512 || s.total_keys > INT32_MAX)
+    if (s.batch > INT32_MAX || s.queries * (s.heads / s.key_heads) > INT32_MAX || s.keys > INT32_MAX - 512 ||
+        s.total_keys > INT32_MAX)
         fail(IKBO_UNSUPPORTED, "attention on CUDA counts candidates, query rows of a candidate and keys in 32 bits");
     const std::string refusal = planned_attention_refusal(context, s);
-    const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage : refusal.empty() ? IKBO_STAGE_WARP_SPECIALIZED : IKBO_STAGE_DECOMPOSED;
+    const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage
+                          : refusal.empty()          ? IKBO_STAGE_WARP_SPECIALIZED
+                                                     : IKBO_STAGE_DECOMPOSED;
     switch (stage) {
     case IKBO_STAGE_MATERIALIZED: return wrap(std::make_shared<Materialized>(context, s));
     case IKBO_STAGE_DECOMPOSED: return wrap(std::make_shared<Lookup>(context, s));
     case IKBO_STAGE_WARP_SPECIALIZED:
-        if (!refusal.empty()) fail(IKBO_UNSUPPORTED, "the warp-specialized attention cannot run this: %s (stage 1 takes it)", refusal.c_str());
+        if (!refusal.empty())
+            fail(IKBO_UNSUPPORTED, "the warp-specialized attention cannot run this: %s (stage 1 takes it)", refusal.c_str());
         return planned_attention(context, s);
     default: fail(IKBO_UNSUPPORTED, "attention on CUDA has no stage %d; it has 0, 1 and 4", s.stage);
     }

@@ -21,47 +21,46 @@ struct Units {
     int64_t group, box_queries, slot_rows, chunks, pack;
 
     explicit Units(const Shape &s)
-        : group(s.heads / s.key_heads), box_queries(std::min(s.queries, attention_unit_rows / group)), slot_rows(box_queries * group),
-          chunks(parts(s.queries, box_queries)), pack(chunks > 1 ? 1 : attention_unit_rows / slot_rows) {}
+        : group(s.heads / s.key_heads),
+          box_queries(std::min(s.queries, attention_unit_rows / group)),
+          slot_rows(box_queries * group),
+          chunks(parts(s.queries, box_queries)),
+          pack(chunks > 1 ? 1 : attention_unit_rows / slot_rows) {}
 };
 
-// A build of the kernel: keys per block and blocks of a cluster, which share K and V.
-struct Variant {
-    int keys, stages, q_slots, cluster;
+struct NamedBuild {
+    const char *name;
+    AttentionBuild build;
 };
 
-// The tail of the last block of keys is computed and thrown away, so the block size that wastes least wins; between equals
-// the larger one, which has fewer steps.
-Variant choose(const Shape &s, const Units &units) {
+// Blocks that share K and V pay where a user brings units for both.
+NamedBuild choose(const Shape &s, const Units &units) {
     const double users = static_cast<double>(std::max<int64_t>(1, std::min(s.users, s.batch)));
     const double units_of_head = static_cast<double>(s.batch * units.chunks) / static_cast<double>(units.pack) / users;
-    const int cluster = units_of_head >= 3 ? 2 : 1;
-    if (s.head_width == 64) return {176, 3, 4, cluster};
-    const auto cost = [&](int64_t keys) { return parts(std::max<int64_t>(1, s.keys), keys) * keys; };
-    return cost(128) * 100 < cost(176) * 97 ? Variant{128, 2, 4, cluster} : Variant{176, 2, 3, cluster};
+    const bool narrow = s.head_width == 64;
+    if (units_of_head <= (narrow ? attention_d64 : attention_d128).tile_units())
+        return narrow ? NamedBuild{"attention_d64", attention_d64} : NamedBuild{"attention_d128", attention_d128};
+    return narrow ? NamedBuild{"attention_d64_c2", attention_d64_c2} : NamedBuild{"attention_d128_c2", attention_d128_c2};
 }
 
 class Planned {
   public:
-    Planned(const SharedContext &context, const Shape &shape)
-        : context_(context), s_(shape), units_(shape), variant_(choose(shape, units_)),
-          tile_units_(attention_consumers * variant_.cluster) {
-        const std::string name = std::string("ikbo_attention_ws_") + (s_.dtype == IKBO_BF16 ? "bf16" : "fp16") + "_d" +
-                                 std::to_string(s_.head_width) + "_n" + std::to_string(variant_.keys) + "_c" +
-                                 std::to_string(variant_.cluster);
-        launch_.threads = attention_threads;
-        launch_.shared_bytes = static_cast<unsigned>(
-            attention_shared_bytes(static_cast<int>(s_.head_width), variant_.keys, variant_.stages, variant_.q_slots));
-        launch_.cluster = static_cast<unsigned>(variant_.cluster);
+    Planned(const SharedContext &context, const Shape &shape) : context_(context), s_(shape), units_(shape) {
+        const auto [build_name, build] = choose(shape, units_);
+        build_ = build;
+        const std::string name = std::string("ikbo_") + build_name + (s_.dtype == IKBO_BF16 ? "_bf16" : "_fp16");
+        launch_.threads = static_cast<unsigned>(build_.threads());
+        launch_.shared_bytes = static_cast<unsigned>(build_.shared_bytes());
+        launch_.cluster = static_cast<unsigned>(build_.cluster);
         launch_.grid[0] = launch_.cluster;
         plan_kernel_ = context->kernel("attention_plan", "ikbo_attention_plan");
         kernel_ = context->kernel("attention_ws", name, launch_.shared_bytes);
 
         const CurrentContext current(context->handle);
-        clusters_ = variant_.cluster == 1 ? context->multiprocessors : resident_clusters(kernel_, launch_);
+        clusters_ = build_.cluster == 1 ? context->multiprocessors : resident_clusters(kernel_, launch_);
         if (clusters_ < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a block of %s", name.c_str());
 
-        const int64_t full = s_.batch * units_.chunks / (units_.pack * tile_units_);
+        const int64_t full = s_.batch * units_.chunks / (units_.pack * build_.tile_units());
         const int64_t tiles = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
         counts_ = Buffer(context, size(s_.users + 1) * 4, "candidates per user");
         cursor_ = Buffer(context, size(s_.users) * 4, "places of users");
@@ -89,7 +88,7 @@ class Planned {
         if (launch_.grid[0] == 0) return;
         const CurrentContext current(context_->handle);
         describe(args);
-        launch(kernel_, launch_, stream, q_map_, k_map_, v_map_, work_);
+        launch(kernel_, launch_, stream, q_map_, k_map_, v_map_, out_map_, work_);
     }
 
     std::size_t workspace_bytes() const {
@@ -112,7 +111,7 @@ class Planned {
         p.total_keys = s_.total_keys;
         p.chunks = static_cast<int32_t>(units_.chunks);
         p.pack = static_cast<int32_t>(units_.pack);
-        p.units = tile_units_;
+        p.units = build_.tile_units();
         p.counts = static_cast<int32_t *>(counts_.data());
         p.cursor = static_cast<int32_t *>(cursor_.data());
         p.ranked = static_cast<int32_t *>(ranked_.data());
@@ -151,8 +150,8 @@ class Planned {
         switch (header.bad) {
         case attention_bad_kinds: return;
         case attention_bad_index:
-            fail(IKBO_BAD_INDEX, "the index of keys and values names row %lld at position %d, but its source has %lld rows", value,
-                 header.bad_row, static_cast<long long>(s_.users));
+            fail(IKBO_BAD_INDEX, "the index of keys and values names row %lld at position %d, but its source has %lld rows",
+                 value, header.bad_row, static_cast<long long>(s_.users));
         case attention_bad_first_offset: fail(IKBO_INVALID, "key_offsets starts with %lld; it must start with 0", value);
         case attention_bad_descending: fail(IKBO_INVALID, "key_offsets descends at user %d", header.bad_row);
         case attention_bad_length:
@@ -170,24 +169,27 @@ class Planned {
         return tensor_map({s_.dtype,
                            {size(s_.head_width), size(s_.key_heads), size(keys), size(users)},
                            {size(s_.head_width), size(row), size(keys * row)},
-                           {64, 1, static_cast<uint32_t>(variant_.keys / variant_.cluster), 1}},
+                           {64, 1, static_cast<uint32_t>(build_.keys / build_.cluster), 1}},
+                          base, what);
+    }
+
+    // A slot's rows of q or out in one box.
+    CUtensorMap rows_map(const void *base, const char *what) const {
+        const int64_t row = s_.heads * s_.head_width;
+        return tensor_map({s_.dtype,
+                           {size(s_.head_width), size(s_.heads), size(s_.queries), size(s_.batch)},
+                           {size(s_.head_width), size(row), size(s_.queries * row)},
+                           {64, static_cast<uint32_t>(units_.group), static_cast<uint32_t>(units_.box_queries), 1}},
                           base, what);
     }
 
     // Tensor maps cost a microsecond each: made again only when pointers change.
     void describe(const Args &args) {
-        work_.out = args.out;
         work_.lse = s_.want_lse ? args.lse : nullptr;
         work_.key_offsets = s_.ragged ? args.key_offsets : nullptr;
-        if (args.q == described_.q && args.k == described_.k && args.v == described_.v) return;
-        if (reinterpret_cast<uintptr_t>(args.out) % 16 != 0)
-            fail(IKBO_INVALID, "out must start at a multiple of 16 bytes for this kernel; it is at %p", args.out);
-        const int64_t row = s_.heads * s_.head_width;
-        q_map_ = tensor_map({s_.dtype,
-                             {size(s_.head_width), size(s_.heads), size(s_.queries), size(s_.batch)},
-                             {size(s_.head_width), size(row), size(s_.queries * row)},
-                             {64, static_cast<uint32_t>(units_.group), static_cast<uint32_t>(units_.box_queries), 1}},
-                            args.q, "q");
+        if (args.q == described_.q && args.k == described_.k && args.v == described_.v && args.out == described_.out) return;
+        q_map_ = rows_map(args.q, "q");
+        out_map_ = rows_map(args.out, "out");
         const bool keys = s_.ragged ? s_.total_keys > 0 : s_.keys > 0;
         k_map_ = keys ? keys_map(args.k, "k") : q_map_; // never read when there are no keys
         v_map_ = keys ? keys_map(args.v, "v") : q_map_;
@@ -197,22 +199,22 @@ class Planned {
     SharedContext context_;
     Shape s_;
     Units units_;
-    Variant variant_;
-    int tile_units_;
+    AttentionBuild build_{};
     int clusters_ = 0;
     Kernel plan_kernel_, kernel_;
     Launch launch_;
     Buffer counts_, cursor_, ranked_, order_, tiles_, header_;
     AttentionParams work_{};
     Args described_{};
-    CUtensorMap q_map_{}, k_map_{}, v_map_{};
+    CUtensorMap q_map_{}, k_map_{}, v_map_{}, out_map_{};
 };
 
 } // namespace
 
 std::string planned_attention_refusal(const SharedContext &context, const Shape &s) {
     if (!context->hopper())
-        return text("it needs compute capability 9.0, this device has %d.%d", context->capability / 10, context->capability % 10);
+        return text("it needs compute capability 9.0, this device has %d.%d", context->capability / 10,
+                    context->capability % 10);
     if (s.head_width != 64 && s.head_width != 128)
         return text("it takes heads of 64 and 128 elements, not %lld", static_cast<long long>(s.head_width));
     if (s.heads / s.key_heads > attention_unit_rows)
