@@ -6,8 +6,19 @@ import type { Value } from '../graph';
 import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
 import { addNode, madeOf, placeBefore, refuse, splitAt, type Builder, type Made, type Place } from './builder';
-import { columnsOf, finishSum, linearOf } from './linear';
-import { replicaOf, shrink, type Shrinker, type Shrunk } from './shrink';
+import { carry, chainTo, copiedBy } from './chain';
+import {
+  carriedSource,
+  columnsOf,
+  finishSum,
+  grouped,
+  joinParts,
+  linearOf,
+  type Column,
+  type Part,
+  type SmallPart,
+} from './linear';
+import { replicaOf, shrink, type Shrinker } from './shrink';
 
 /** coefficient * factor * factor ... */
 interface Product {
@@ -52,10 +63,37 @@ interface Entry {
 }
 
 export function splitAlgebra(builder: Builder, spread: Spread, event: Event): void {
-  const { sink, operand, contracted, axis } = event;
+  const { sink, operand, contracted } = event;
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
-  const columns = columnsOf(builder, operand, contracted);
+  const chain = chainTo(builder, spread, operand, contracted, true);
+  const columns = columnsOf(builder, chain.concat, chain.axis);
+  const origin = event.replicas[0]?.origin?.operator ?? refuse('the copy has no operator of its own');
+  const { axis } = copiedBy(spread, chain.concat, origin) ?? refuse('the copy is lost on the way');
+  const entries = entriesOf(builder, columns);
+  const widths = columns.map(({ width }) => width);
+  const parts = splitAt(place, linear.weight.name, linear.weightAxis, widths);
+  const shrinker: Shrinker = { place, spread, done: new Map() };
+  const isCopied = (value: Value): boolean => replicaOf(spread, value, axis)?.origin?.operator === origin;
+  const small: SmallPart[] = [];
+  const kept: (Part & { readonly width: number })[] = [];
+  for (const entry of entries) {
+    const { factors, width } = entry;
+    const weight = weightOf(place, parts, entry);
+    if (!factors.every(isCopied)) kept.push({ made: factorProduct(shrinker, entry, axis), weight, width });
+    else if (factors.length > 1 || !factors[0]) refuse('a product of several copied tensors');
+    else small.push({ ...carriedSource(shrinker, chain, factors[0], width, origin), weight });
+  }
+  if (small.length === 0) refuse('no term is the same for every copy');
+  if (kept.length >= columns.length) refuse('as many products would be left as there are');
+  const rest = joinParts(place, kept, linear.weightAxis, chain.axis);
+  const wide = kept.reduce((sum, { width }) => sum + width, 0);
+  const full = rest && { made: carry(place, spread, chain, rest.made, wide, null), weight: rest.weight };
+  finishSum(place, event, linear, grouped(place, small, linear, contracted), full);
+}
+
+/** The distinct terms of all blocks, each with the blocks it stands in. */
+function entriesOf(builder: Builder, columns: readonly Column[]): Entry[] {
   const entries: Entry[] = [];
   columns.forEach(({ value, width }, block) => {
     for (const { coefficient, factors } of productsOf(builder, value)) {
@@ -64,51 +102,7 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
       else entries.push({ factors, width, weights: [{ block, coefficient }] });
     }
   });
-  const parts = splitAt(
-    place,
-    linear.weight.name,
-    linear.weightAxis,
-    columns.map(({ width }) => width),
-  );
-  const shrinker: Shrinker = { place, spread, done: new Map() };
-  const isShared = (value: Value): boolean => replicaOf(spread, value, axis) !== null;
-  const small: { back: Shrunk['back']; made: Made; weight: string }[] = [];
-  const kept: { made: Made; weight: string }[] = [];
-  for (const entry of entries) {
-    const weight = weightOf(place, parts, entry);
-    if (!entry.factors.every(isShared)) kept.push({ made: factorProduct(shrinker, entry, axis), weight });
-    else if (entry.factors.length > 1 || !entry.factors[0]) refuse('a product of several copied tensors');
-    else {
-      const { value: made, back } = shrink(shrinker, entry.factors[0], axis);
-      small.push({ back, made, weight });
-    }
-  }
-  if (small.length === 0) refuse('no term is the same for every copy');
-  if (kept.length >= columns.length) refuse('as many products would be left as there are');
-  finishSum(place, event, linear, small, joined(place, kept, linear.weightAxis, contracted));
-}
-
-function joined(
-  place: Place,
-  kept: readonly { made: Made; weight: string }[],
-  weightAxis: number,
-  contracted: number,
-): { made: Made; weight: string } | null {
-  const [first, ...rest] = kept;
-  if (!first || rest.length === 0) return first ?? null;
-  const concat = (names: readonly string[], axis: number): string =>
-    addNode(place, 'Concat', names, { attributes: { axis: BigInt(axis) } });
-  const name = concat(
-    kept.map(({ made }) => made.name),
-    contracted,
-  );
-  return {
-    made: { name, shape: first.made.shape },
-    weight: concat(
-      kept.map((part) => part.weight),
-      weightAxis,
-    ),
-  };
+  return entries;
 }
 
 /** A term with a free factor stays at full size, but reads the copied factor by broadcasting. */

@@ -19,6 +19,7 @@ import {
   type Place,
 } from './builder';
 import { shrink, type Shrunk } from './shrink';
+import { spreadBack } from './spread-back';
 
 export function foldProduct(builder: Builder, spread: Spread, event: Event): void {
   const { sink, operand, axis } = event;
@@ -31,8 +32,7 @@ export function foldProduct(builder: Builder, spread: Spread, event: Event): voi
   if (!other || !out) refuse('a product without a second operand');
   const full = madeOf(builder, other);
   const result = madeOf(builder, out);
-  if (small.back.kind === 'index')
-    refuse('which copy reads what is known at run time only, so that nothing can be folded');
+  if (small.back.kind === 'index') return lookUpLater(place, event, small, other.name, out.name);
   builder.replaced.add(sink.node);
   if (small.back.kind === 'all' && isOne(small.value.shape[axis] ?? null)) {
     product(place, event, full.name, small.value.name, out.name);
@@ -44,6 +44,17 @@ export function foldProduct(builder: Builder, spread: Spread, event: Event): voi
   if (small.back.kind === 'blocks' && at === full.shape.length - 3 && event.operandIndex === 1) {
     foldIntoRows(place, event, full, small, at, ratio, result, out.name);
   } else broadcastInside(place, event, full, small, at, ratio, result, out.name);
+}
+
+/** Nothing can be folded where the run decides which copy reads what; but a projection on the way is done once per source. */
+function lookUpLater(place: Place, event: Event, small: Shrunk, other: string, output: string): void {
+  if (event.replicas.every(({ sunk }) => sunk.length === 0)) {
+    refuse('which copy reads what is known at run time only, so that nothing can be folded');
+  }
+  place.builder.replaced.add(event.sink.node);
+  const extent = madeOf(place.builder, event.operand).shape[event.axis] ?? null;
+  const full = spreadBack(place, small, event.axis, extent, false);
+  product(place, event, other, full.name, output);
 }
 
 /** One node with the operands on their sides. */

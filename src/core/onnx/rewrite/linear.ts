@@ -4,10 +4,12 @@
  */
 import { isOne, valueOf, type Dim } from '../../tensor/dim';
 import { floatOf, intOf } from '../attributes';
-import type { Value } from '../graph';
+import type { Operator, Value } from '../graph';
 import { axisOf } from '../infer/info';
 import type { Event } from '../judge/events';
+import { isShared } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
+import type { Block } from '../judge/state';
 import {
   addNode,
   giveName,
@@ -21,8 +23,9 @@ import {
   type Place,
   type Size,
 } from './builder';
+import { carry, chainTo, copiedBy, type Chain } from './chain';
 import { broadcastLinear } from './ikbo';
-import { replicaOf, sameBack, shrink, type Shrinker, type Shrunk } from './shrink';
+import { sameBack, shrink, type Shrinker, type Shrunk } from './shrink';
 import { spreadBack } from './spread-back';
 
 /** One column block of the concatenation: a value of its own. */
@@ -31,19 +34,17 @@ export interface Column {
   readonly width: number;
 }
 
-/** The concatenation's parts along the contracted axis, nested ones opened. Refuses where it is not read directly. */
-export function columnsOf(builder: Builder, operand: Value, contracted: number): Column[] {
-  const { producer } = operand;
-  const shape = madeOf(builder, operand).shape;
-  if (producer?.node.op !== 'Concat') refuse('something stands between the concatenation and the product');
-  if (axisOf(intOf(producer, 'axis', 0), shape.length) !== contracted)
-    refuse('the concatenation is along another axis');
+/** The concatenation's parts, nested ones opened. */
+export function columnsOf(builder: Builder, concat: Value, axis: number): Column[] {
+  const rank = madeOf(builder, concat).shape.length;
+  const { producer } = concat;
+  if (producer?.node.op !== 'Concat') refuse('no concatenation');
   return producer.inputs.flatMap((value) => {
     if (!value) return [];
-    if (value.producer?.node.op === 'Concat' && axisOf(intOf(value.producer, 'axis', 0), shape.length) === contracted) {
-      return columnsOf(builder, value, contracted);
+    if (value.producer?.node.op === 'Concat' && axisOf(intOf(value.producer, 'axis', 0), rank) === axis) {
+      return columnsOf(builder, value, axis);
     }
-    const width = valueOf(madeOf(builder, value).shape[contracted] ?? null);
+    const width = valueOf(madeOf(builder, value).shape[axis] ?? null);
     return width === null ? refuse(`the width of '${value.name}' is not a constant`) : [{ value, width }];
   });
 }
@@ -98,71 +99,96 @@ export function multiply(
   return addNode(place, op.node.op, operands, outputs);
 }
 
-interface Group {
+/** A part of the product: its input and its part of the weight. */
+export interface Part {
+  readonly made: Made;
+  readonly weight: string;
+}
+
+export interface SmallPart extends Part {
   readonly back: Shrunk['back'];
-  readonly parts: { readonly made: Made; readonly weight: string }[];
 }
 
 export function splitLinear(builder: Builder, spread: Spread, event: Event): void {
-  const { sink, operand, contracted, axis } = event;
+  const { sink, operand, contracted, axis, form } = event;
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
-  const columns = columnsOf(builder, operand, contracted);
-  const weights = splitAt(
-    place,
-    linear.weight.name,
-    linear.weightAxis,
-    columns.map(({ width }) => width),
-  );
+  const chain = chainTo(builder, spread, operand, contracted, false);
+  const columns = columnsOf(builder, chain.concat, chain.axis);
+  if (columns.length !== form.blocks.length) refuse('the concatenation has too many parts');
+  const widths = columns.map(({ width }) => width);
+  const weights = splitAt(place, linear.weight.name, linear.weightAxis, widths);
   const shrinker: Shrinker = { place, spread, done: new Map() };
-  const groups: Group[] = [];
-  const kept: { made: Made; weight: string }[] = [];
-  columns.forEach(({ value }, i) => {
+  const small: SmallPart[] = [];
+  const kept: (Part & { readonly width: number })[] = [];
+  columns.forEach(({ value, width }, i) => {
     const weight = weights[i] ?? '';
-    if (!replicaOf(spread, value, axis)) return void kept.push({ made: madeOf(builder, value), weight });
-    const small = shrink(shrinker, value, axis);
-    const group = groups.find(({ back }) => sameBack(back, small.back));
-    if (group) group.parts.push({ made: small.value, weight });
-    else groups.push({ back: small.back, parts: [{ made: small.value, weight }] });
+    const block = form.blocks[i];
+    const origin = block?.terms.every((term) => isShared(term, axis)) ? originOf(block, axis) : null;
+    if (!origin) return void kept.push({ made: madeOf(builder, value), weight, width });
+    small.push({ ...carriedSource(shrinker, chain, value, width, origin), weight });
   });
-  finishSum(
-    place,
-    event,
-    linear,
-    groups.map((group) => joinGroup(place, group, linear, contracted)),
-    joinParts(place, kept, linear, contracted),
-  );
+  const rest = joinParts(place, kept, linear.weightAxis, chain.axis);
+  const wide = kept.reduce((sum, { width }) => sum + width, 0);
+  const full = rest && { made: carry(place, spread, chain, rest.made, wide, null), weight: rest.weight };
+  finishSum(place, event, linear, grouped(place, small, linear, contracted), full);
 }
 
-const joinGroup = (
-  place: Place,
-  { back, parts }: Group,
-  linear: Linear,
-  axis: number,
-): { back: Shrunk['back']; made: Made; weight: string } => {
-  const joined = joinParts(place, parts, linear, axis);
-  return joined ? { back, ...joined } : refuse('an empty group');
-};
+function originOf(block: Block, axis: number): Operator | null {
+  for (const { atoms } of block.terms) {
+    for (const { axes } of atoms) {
+      const found = axes[axis];
+      if (found?.kind === 'replica' && found.origin) return found.origin.operator;
+    }
+  }
+  return null;
+}
+
+/** The source of a copied value of the concatenation, carried through the chain to the product. */
+export function carriedSource(
+  s: Shrinker,
+  chain: Chain,
+  value: Value,
+  width: number,
+  origin: Operator,
+): { made: Made; back: Shrunk['back'] } {
+  const at = copiedBy(s.spread, value, origin) ?? refuse('the copy is lost on the way');
+  const inner = shrink(s, value, at.axis);
+  const last = chain.operators.at(-1)?.outputs[0];
+  if (!last) return { made: inner.value, back: inner.back };
+  const made = carry(s.place, s.spread, chain, inner.value, width, origin);
+  const kind = copiedBy(s.spread, last, origin)?.replica.mapped.map.kind;
+  if (inner.back.kind === 'index') {
+    if (kind !== 'indexed') refuse('looked-up rows are merged with another axis');
+    return { made, back: inner.back };
+  }
+  return kind === 'all' || kind === 'blocks' || kind === 'cycle'
+    ? { made, back: { kind, origin } }
+    : refuse('copies are mixed with other rows');
+}
 
 /** Parts that are read alike are multiplied together: one product instead of several. */
-function joinParts(
-  place: Place,
-  parts: readonly { made: Made; weight: string }[],
-  linear: Linear,
-  axis: number,
-): { made: Made; weight: string } | null {
+export function grouped(place: Place, parts: readonly SmallPart[], linear: Linear, axis: number): SmallPart[] {
+  const groups: SmallPart[][] = [];
+  for (const part of parts) {
+    const group = groups.find(([first]) => first && sameBack(first.back, part.back));
+    if (group) group.push(part);
+    else groups.push([part]);
+  }
+  return groups.flatMap((group) => {
+    const joined = joinParts(place, group, linear.weightAxis, axis);
+    const back = group[0]?.back;
+    return joined && back ? [{ ...joined, back }] : [];
+  });
+}
+
+export function joinParts(place: Place, parts: readonly Part[], weightAxis: number, axis: number): Part | null {
   const [first, ...rest] = parts;
   if (!first || rest.length === 0) return first ?? null;
   const join = (names: readonly string[], at: number): string =>
     addNode(place, 'Concat', names, { attributes: { axis: BigInt(at) } });
-  const name = join(
-    parts.map(({ made }) => made.name),
-    axis,
-  );
-  const weight = join(
-    parts.map((part) => part.weight),
-    linear.weightAxis,
-  );
+  const name = join(parts.map(({ made }) => made.name), axis); // prettier-ignore
+  const weight = join(parts.map((part) => part.weight), weightAxis); // prettier-ignore
   return { made: { name, shape: first.made.shape }, weight };
 }
 
@@ -171,8 +197,8 @@ export function finishSum(
   place: Place,
   event: Event,
   linear: Linear,
-  small: readonly { back: Shrunk['back']; made: Made; weight: string }[],
-  kept: { made: Made; weight: string } | null,
+  small: readonly SmallPart[],
+  kept: Part | null,
 ): void {
   const { builder } = place;
   const { sink, axis } = event;

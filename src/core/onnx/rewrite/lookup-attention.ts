@@ -12,6 +12,7 @@ import { addOperator } from './ikbo';
 import { sameBack, shrink, type Shrinker } from './shrink';
 
 export function lookupAttention(builder: Builder, spread: Spread, match: OnnxMatch): void {
+  if (builder.target !== 'ikbo' || match.events[0].code !== 'IKB201') refuse('no operator of ai.ikbo is asked for');
   const [first, second] = match.events;
   if (!second || match.events.length !== 2) refuse('keys and values are not looked up alike');
   const [scores, result] = [first.sink, second.sink];

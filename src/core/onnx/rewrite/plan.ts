@@ -72,15 +72,19 @@ export function costObjection(match: OnnxMatch): string | null {
 export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, force: boolean): Builder | string {
   const objection = force ? null : costObjection(match);
   if (objection) return objection;
-  const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
-  if (inside) return 'it is inside a function or a subgraph';
   // Before version 4 every initializer had to be an input of the graph as well.
   if (builder.program.graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
+  const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
+  if (inside) return 'it is inside a function or a subgraph';
+  const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
+  if (typeof whole !== 'string') return whole;
+  return attempt(builder, (next) => match.events.forEach((event) => kindOf(match).build(next, spread, event)));
+}
+
+function attempt(builder: Builder, build: (next: Builder) => void): Builder | string {
   const next = fork(builder);
   try {
-    const indexed = match.events.every(({ replicas }) => replicas.every(({ mapped }) => mapped.map.kind === 'indexed'));
-    if (builder.target === 'ikbo' && match.events[0].code === 'IKB201' && indexed) lookupAttention(next, spread, match);
-    else for (const event of match.events) kindOf(match).build(next, spread, event);
+    build(next);
     return next;
   } catch (error) {
     if (error instanceof Refusal) return error.message;
