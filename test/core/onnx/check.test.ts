@@ -12,6 +12,8 @@ interface Expectation {
   readonly rules: readonly string[];
 }
 
+const moreModels = (): string[] => modelsUnder(FIXTURES).filter((path) => /more_op/.test(path));
+const more = JSON.parse(readFileSync(join(FIXTURES, 'more.json'), 'utf8')) as Record<string, Expectation>;
 const expected = JSON.parse(readFileSync(join(FIXTURES, 'expected.json'), 'utf8')) as Record<string, Expectation>;
 
 function check(path: string, shapes: Record<string, number> = {}): readonly Finding[] {
@@ -28,6 +30,13 @@ describe('onnx verdicts', () => {
     it(`judges ${shortName(path)}`, () => {
       const rules = check(path).map(({ rule }) => rule);
       assert.deepEqual(rules, expected[basename(path, '.onnx')]?.rules);
+    });
+  }
+
+  for (const path of moreModels()) {
+    it(`judges ${shortName(path)}`, () => {
+      const rules = check(path).map(({ rule }) => rule);
+      assert.deepEqual(rules, more[basename(path, '.onnx')]?.rules);
     });
   }
 

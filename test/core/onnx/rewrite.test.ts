@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
@@ -9,7 +9,7 @@ import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel 
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';
 import { assemble, splice } from '../../../src/core/onnx/splice';
-import { bytesOfFile, FIXTURES, patterns, shortName } from './support';
+import { bytesOfFile, FIXTURES, modelsUnder, patterns, shortName } from './support';
 
 /** The child from source, as the bundle would run it. */
 const CHILD = [process.execPath, '--require', 'tsx/cjs', join(__dirname, '../../../src/cli/onnx-child.ts')] as const;
@@ -81,6 +81,28 @@ describe('onnx rewrite', function () {
       const verdict = await verify(done);
       assert.equal(verdict.problem, null);
       assert.ok(verdict.ok && verdict.probes.length === 2);
+    });
+  }
+
+  const more = JSON.parse(readFileSync(join(FIXTURES, 'more.json'), 'utf8')) as Record<
+    string,
+    { rules: string[]; refused?: string; remains?: string[] }
+  >;
+  for (const path of modelsUnder(FIXTURES).filter((path) => /more_op/.test(path))) {
+    const { rules, refused, remains } = more[basename(path, '.onnx')]!;
+    if (rules.length === 0) continue;
+    it(`${refused ? 'refuses' : 'rewrites'} ${shortName(path)}`, async () => {
+      const done = rewrite(path);
+      assert.deepEqual(
+        done.rewritten.outcomes.map(({ reason }) => reason),
+        [refused ?? null],
+      );
+      if (refused) return;
+      assert.deepEqual(
+        checkModel('after.onnx', memorySource(done.after)).findings.map(({ rule }) => rule),
+        remains ?? [],
+      );
+      assert.equal((await verify(done)).problem, null);
     });
   }
 
