@@ -85,7 +85,7 @@ class Problem:
             self.user.tensor.data_ptr(), self.candidate.tensor.data_ptr(), 0 if self.index is None else self.index.data_ptr(),
             self.weight.tensor.data_ptr(), self.out.tensor.data_ptr(),
         )  # fmt: skip
-        return library.operator("linear_compression", shape, args)
+        return library.operator("linear_compression", shape, args, self)
 
 
 def check(library, shape, stages, repeats=3, sample=None, neighbours=True):

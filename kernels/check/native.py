@@ -77,8 +77,9 @@ class Library:
             raise IkboError(status, self.lib.ikbo_last_error().decode())
 
     @contextmanager
-    def operator(self, name, shape, args):
-        """Creates and prepares; yields a function that runs on torch's current stream, with `.kernel` and `.workspace`."""
+    def operator(self, name, shape, args, owner=None):
+        """Creates and prepares; yields a function that runs on torch's current stream, with `.kernel` and `.workspace`. The
+        function keeps `owner`, and with it the tensors that the arguments point to, alive."""
         op = c.c_void_p()
         self.check(getattr(self.lib, f"ikbo_{name}_create")(self.device, c.byref(shape), c.byref(op)))
         try:
@@ -89,6 +90,7 @@ class Library:
             def run():
                 self.check(run_native(op, c.byref(args), torch.cuda.current_stream().cuda_stream))
 
+            run.owner = owner
             run.kernel = self.lib.ikbo_op_kernel(op).decode()
             run.workspace = self.lib.ikbo_op_workspace_bytes(op)
             yield run

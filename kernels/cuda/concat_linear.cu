@@ -5,7 +5,7 @@
 // blocks of a cluster hold Width columns of y each and share the rows of x by multicast. x comes from up to kMaxInputs tensors,
 // one after the other along K, each padded to whole 64-blocks: the copy engine fills zeros past a row's end, and the packed
 // weight has zeros there.
-// Mapped blocks were multiplied before, once per source row and in fp32; a row of y looks its rows up here and adds them
+// Mapped blocks were multiplied before, once per source row and in fp32 (concat_parts_*); a row of y looks its rows up here and adds them
 // before the activation and the only rounding. The first addend is read ahead of its use: its first 64 columns before the
 // tile's last K block, each following 64 while the ones before are converted.
 //
@@ -135,6 +135,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles tiles(work.ring);
     const int first_column = (tiles.width_pair * 2 + rank) * Width;
+    const auto locate = [](int chunk) { return chunk * kRingChunk; };  // first row
 
     if (threadIdx.x == 0) memory.init_barriers();
     cluster_sync();
@@ -147,15 +148,15 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
                 load_weights<ConcatShape<Width>, Resident>(memory, tiles, work.ring, weight, first_column);
             } else if (warp == 3) {
                 load_inputs<ConcatShape<Width>, Resident>(
-                    memory, tiles, work.ring, rank, [&](uint32_t to, uint32_t barrier, int chunk, int block) {
+                    memory, tiles, work.ring, rank, locate, [&](uint32_t to, uint32_t barrier, int row, int block) {
                         int i = 0, first_block = 0;
                         while (block >= work.end_block[i]) first_block = work.end_block[i++];
                         tma_load_multicast(to, &inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
-                                           chunk * kRingChunk + rank * (kRingChunk / 2));
+                                           row + rank * (kRingChunk / 2));
                     });
             } else {
-                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, [&](uint32_t from, int chunk, int part) {
-                    tma_store(output, from, first_column + part * kConcatStagedColumns, chunk * kRingChunk);
+                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate, [&](uint32_t from, int row, int part) {
+                    tma_store(output, from, first_column + part * kConcatStagedColumns, row);
                 });
             }
         }
@@ -169,6 +170,79 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
     cluster_sync();
 }
 
+// One mapped block: D in fp32, straight from the registers. K is cut into splits, so that few rows with a long K still use the
+// whole device; layout.cu adds the splits in a fixed order.
+template <typename T, int Width>
+IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles,
+                               const ConcatPartsWork &work, int split, int first_column, int warpgroup, int thread) {
+    RingConsumer<T, ConcatShape<Width>, Major::K, false> consumer{memory, work.ring, warpgroup, thread};
+    if (warpgroup >= work.ring.consumers) {
+        consumer.skip(tiles.count * work.ring.k_blocks);
+        return;
+    }
+    const int my_row = thread / 32 * 16 + thread % 32 / 4, my_column = first_column + 2 * (thread % 4);
+#pragma unroll 1
+    for (int tile = 0; tile < tiles.count; ++tile) {
+        float d[Width / 2];
+        consumer.template tile<kRingBlockK / kStepK>(d, work.ring.k_blocks - 1, 0, [] {});
+        const int row = tiles.chunk(tile, warpgroup) * kRingChunk + my_row;
+        float *to = work.parts + (static_cast<int64_t>(split) * work.rows + row) * work.stride + my_column;
+#pragma unroll
+        for (int j = 0; j < Width / 8; ++j) {
+            const int column = my_column + 8 * j;
+            float2 bias = {0.0f, 0.0f};
+            if (work.bias != nullptr && split == 0) {
+                const T *from = static_cast<const T *>(work.bias);
+                if (column < work.columns) bias.x = static_cast<float>(from[column]);
+                if (column + 1 < work.columns) bias.y = static_cast<float>(from[column + 1]);
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+                if (row + 8 * h < work.rows)
+                    *reinterpret_cast<float2 *>(to + 8 * h * work.stride + 8 * j) = {d[4 * j + 2 * h] + bias.x,
+                                                                                    d[4 * j + 2 * h + 1] + bias.y};
+        }
+    }
+}
+
+template <typename T, int Width>
+IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, const ConcatPartsWork &work) {
+    extern __shared__ __align__(1024) uint8_t bytes[];
+    const RingMemory<ConcatShape<Width>> memory{(shared_address(bytes) + 1023) & ~1023u};
+    const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
+    const RingTiles tiles(work.ring);
+    const int split = tiles.width_pair / work.column_pairs;
+    const int first_column = (tiles.width_pair % work.column_pairs * 2 + rank) * Width;
+    const int k_start = split * work.ring.k_blocks * kRingBlockK;
+
+    let_next_grid_start();
+    if (threadIdx.x == 0) memory.init_barriers();
+    cluster_sync();
+
+    if (warpgroup == kConsumers) {
+        fewer_registers<40>();
+        const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
+        if (elect_one()) {
+            if (warp == 0) {
+                load_weights<ConcatShape<Width>, false>(memory, tiles, work.ring, weight, first_column, k_start);
+            } else if (warp == 3) {
+                load_inputs<ConcatShape<Width>, false>(
+                    memory, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
+                    [&](uint32_t to, uint32_t barrier, int row, int block) {
+                        tma_load_multicast(to, input, barrier, 0b11, k_start + block * kRingBlockK,
+                                           row + rank * (kRingChunk / 2));
+                    });
+            }
+        }
+        __syncwarp();
+    } else {
+        more_registers<232>();
+        consume_parts<T, Width>(memory, tiles, work, split, first_column, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        __syncwarp();
+    }
+    cluster_sync();
+}
+
 }  // namespace
 
 #define IKBO_KERNEL(name, T, width, resident)                                                                          \
@@ -177,11 +251,19 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
              const __grid_constant__ CUtensorMap output, const __grid_constant__ ConcatLinearWork work) {              \
         run<T, width, resident>(&weight, &inputs, &output, work);                                                      \
     }
+#define IKBO_PARTS(name, T, width)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
+        name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ CUtensorMap input,                    \
+             const __grid_constant__ ConcatPartsWork work) {                                                           \
+        run_parts<T, width>(&weight, &input, work);                                                                    \
+    }
 #define IKBO_WIDTH(width)                                                                                              \
     IKBO_KERNEL(concat_linear_bf16_##width, __nv_bfloat16, width, false)                                               \
     IKBO_KERNEL(concat_linear_bf16_##width##_resident, __nv_bfloat16, width, true)                                     \
     IKBO_KERNEL(concat_linear_fp16_##width, __half, width, false)                                                      \
-    IKBO_KERNEL(concat_linear_fp16_##width##_resident, __half, width, true)
+    IKBO_KERNEL(concat_linear_fp16_##width##_resident, __half, width, true)                                            \
+    IKBO_PARTS(concat_parts_bf16_##width, __nv_bfloat16, width)                                                        \
+    IKBO_PARTS(concat_parts_fp16_##width, __half, width)
 
 IKBO_WIDTH(64)
 IKBO_WIDTH(128)

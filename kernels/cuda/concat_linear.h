@@ -32,4 +32,14 @@ struct ConcatLinearWork {
     Epilogue epilogue;             // addends as wide as the grid's columns; the bias is one of them or in one of them
 };
 
+// A mapped block's product, left in fp32 for the main launch to look up.
+struct ConcatPartsWork {
+    RingWork ring;        // its width pairs are those of the columns times the splits, splits outermost
+    int32_t rows, columns;
+    int32_t column_pairs; // pairs of weight tiles that cover the columns
+    const void *bias;     // [columns] or null; added by the first split
+    float *parts;         // [splits][rows][stride]
+    int64_t stride;
+};
+
 }  // namespace ikbo

@@ -46,21 +46,32 @@ IKBO_DEVICE void fetch_chunk(uint32_t to, const uint16_t *from, int valid, int g
     }
 }
 
-// A tile of `Rows` rows by `Chunks` x 8 elements, from a matrix with `rows` rows of `width` elements, zero outside.
+// Fetches tiles of `Rows` rows by `Chunks` x 8 elements from a matrix with `rows` rows of `width` elements, zeros outside.
+// A thread's chunks lie in one column of chunks, a fixed number of rows apart.
 template <bool Aligned, int Threads, int Rows, int Chunks>
-IKBO_DEVICE void fetch_tile(uint32_t to, const uint16_t *matrix, int64_t stride, int first_row, int rows, int first, int width,
-                            int granule) {
-    static_assert(Rows * Chunks % Threads == 0);
+struct Fetcher {
+    static constexpr int rows_apart = Threads / Chunks;
+    static_assert(Threads % Chunks == 0 && Rows % rows_apart == 0 && rows_apart % 8 == 0, "the swizzle repeats every 8 rows");
+    const uint16_t *matrix;
+    int64_t stride;
+    int rows, width, granule;
+
+    IKBO_DEVICE void fetch(uint32_t tile, int first_row, int first_column) const {
+        const int thread = threadIdx.x, chunk = thread % Chunks;
+        const int column = first_column + chunk * 8, valid = width - column;
+        int row = first_row + thread / Chunks;
+        const uint16_t *from = matrix + row * stride + column;
+        uint32_t to = tile + swizzled<Chunks>(thread / Chunks, chunk);
 #pragma unroll
-    for (int i = 0; i < Rows * Chunks / Threads; ++i) {
-        const int item = i * Threads + static_cast<int>(threadIdx.x);
-        const int row = item / Chunks, chunk = item % Chunks;
-        const int column = first + chunk * 8;
-        const bool inside = first_row + row < rows && column < width;
-        const uint16_t *from = inside ? matrix + (first_row + row) * stride + column : matrix;
-        fetch_chunk<Aligned>(to + swizzled<Chunks>(row, chunk), from, inside ? width - column : 0, granule);
+        for (int i = 0; i < Rows / rows_apart; ++i) {
+            const bool inside = row < rows && valid > 0;
+            fetch_chunk<Aligned>(to, inside ? from : matrix, inside ? valid : 0, granule);
+            row += rows_apart;
+            from += rows_apart * stride;
+            to += rows_apart * Chunks * 16;
+        }
     }
-}
+};
 
 template <typename T>
 IKBO_DEVICE float bias_at(const GemmWork &work, int n) {
@@ -87,47 +98,54 @@ IKBO_DEVICE void run(const GemmWork &work) {
     const uint16_t *a = static_cast<const uint16_t *>(work.a) + z * work.a_matrix;
     const uint16_t *b = static_cast<const uint16_t *>(work.b) + z * work.b_matrix;
 
-    const auto fetch = [&](int block) {
+    const Fetcher<Aligned, S::threads, S::rows, a_chunks> fetch_a{a, work.a_row, work.m, work.k, work.a_granule};
+    const Fetcher<Aligned, S::threads, TransposedB ? S::columns : S::depth, b_chunks> fetch_b{
+        b, work.b_row, TransposedB ? work.n : work.k, TransposedB ? work.k : work.n, work.b_granule};
+    const auto fetch = [&](int block, int slot) {
         const int k0 = block * S::depth;
-        const uint32_t stage = base + block % S::stages * (S::a_bytes + S::b_bytes);
-        fetch_tile<Aligned, S::threads, S::rows, a_chunks>(stage, a, work.a_row, m0, work.m, k0, work.k, work.a_granule);
-        if constexpr (TransposedB) {
-            fetch_tile<Aligned, S::threads, S::columns, b_chunks>(stage + S::a_bytes, b, work.b_row, n0, work.n, k0, work.k,
-                                                                  work.b_granule);
-        } else {
-            fetch_tile<Aligned, S::threads, S::depth, b_chunks>(stage + S::a_bytes, b, work.b_row, k0, work.k, n0, work.n,
-                                                                work.b_granule);
-        }
+        const uint32_t stage = base + slot * (S::a_bytes + S::b_bytes);
+        fetch_a.fetch(stage, m0, k0);
+        fetch_b.fetch(stage + S::a_bytes, TransposedB ? n0 : k0, TransposedB ? k0 : n0);
     };
 
-    constexpr int groups_m = S::warp_rows / 16, groups_n = S::warp_columns / 8;
+    constexpr int groups_m = S::warp_rows / 16, groups_n = S::warp_columns / 8, steps = S::depth / 16;
+    // Where this lane's rows of the 8 x 8 matrices lie in a stage. Going 16 rows on keeps the swizzle, and going 2 chunks on
+    // is an exclusive or, because the low bits of the chunk are free.
+    const int a_row = warp_m + lane % 16, b_row = TransposedB ? warp_n + lane % 8 + 8 * (lane / 16) : lane % 16;
+    uint32_t a_at[steps], b_at[TransposedB ? steps : groups_n / 2];
+#pragma unroll
+    for (int step = 0; step < steps; ++step) a_at[step] = swizzled<a_chunks>(a_row, 2 * step + lane / 16);
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof b_at / sizeof b_at[0]); ++i) {
+        const int chunk = TransposedB ? 2 * i + (lane / 8) % 2 : warp_n / 8 + 2 * i + lane / 16;
+        b_at[i] = S::a_bytes + swizzled<b_chunks>(b_row, chunk);
+    }
+
     float d[groups_m][groups_n][4] = {};
     const int blocks = (work.k + S::depth - 1) / S::depth;
 #pragma unroll
     for (int i = 0; i < S::stages - 1; ++i) {
-        if (i < blocks) fetch(i);
+        if (i < blocks) fetch(i, i);
         copy_commit();
     }
+    int slot = 0, refill = S::stages - 1;
     for (int block = 0; block < blocks; ++block) {
         copy_wait<S::stages - 2>();
         __syncthreads();  // block is here, and everybody is done with the stage that is refilled next
-        if (block + S::stages - 1 < blocks) fetch(block + S::stages - 1);
+        if (block + S::stages - 1 < blocks) fetch(block + S::stages - 1, refill);
         copy_commit();
-        const uint32_t stage_a = base + block % S::stages * (S::a_bytes + S::b_bytes), stage_b = stage_a + S::a_bytes;
+        const uint32_t stage = base + slot * (S::a_bytes + S::b_bytes);
 #pragma unroll
-        for (int step = 0; step < S::depth / 16; ++step) {
+        for (int step = 0; step < steps; ++step) {
             uint32_t fa[groups_m][4], fb[groups_n / 2][4];
 #pragma unroll
-            for (int i = 0; i < groups_m; ++i)
-                load_matrix_x4(stage_a + swizzled<a_chunks>(warp_m + 16 * i + lane % 16, 2 * step + lane / 16), fa[i]);
+            for (int i = 0; i < groups_m; ++i) load_matrix_x4(stage + a_at[step] + i * 16 * a_chunks * 16, fa[i]);
 #pragma unroll
             for (int j = 0; j < groups_n / 2; ++j) {
                 if constexpr (TransposedB) {
-                    const int n = warp_n + 16 * j + lane % 8 + 8 * (lane / 16);
-                    load_matrix_x4(stage_b + swizzled<b_chunks>(n, 2 * step + (lane / 8) % 2), fb[j]);
+                    load_matrix_x4(stage + b_at[step] + j * 16 * b_chunks * 16, fb[j]);
                 } else {
-                    const int n = warp_n / 8 + 2 * j + lane / 16;
-                    load_matrix_x4_transposed(stage_b + swizzled<b_chunks>(16 * step + lane % 16, n), fb[j]);
+                    load_matrix_x4_transposed(stage + b_at[j] + step * 16 * b_chunks * 16, fb[j]);
                 }
             }
 #pragma unroll
@@ -136,6 +154,8 @@ IKBO_DEVICE void run(const GemmWork &work) {
                 for (int j = 0; j < groups_n; ++j)
                     mma_16x8x16<T>(d[i][j], fa[i], fb[j / 2][2 * (j % 2)], fb[j / 2][2 * (j % 2) + 1]);
         }
+        slot = slot + 1 == S::stages ? 0 : slot + 1;
+        refill = refill + 1 == S::stages ? 0 : refill + 1;
     }
 
     const ikbo::Epilogue &epilogue = work.epilogue;

@@ -40,4 +40,12 @@ struct GatherAddWork {
     int32_t sources, activation;
 };
 
+// to[i] = parts[0][i] + parts[1][i] + ..., in this order; fp32, `elements` a multiple of 4. `to` may be parts[0].
+struct SumPartsWork {
+    const float *parts;
+    float *to;
+    int64_t elements;
+    int32_t splits;
+};
+
 }  // namespace ikbo

@@ -59,20 +59,24 @@ IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const
     }
     consumer.skip(work.ring.skew * warpgroup);
     int next_user = Users ? 0 : user_of(0);  // read a tile ahead
+    uint4 addend[Users ? 1 : kVectors];      // kept while neighbouring candidates have the same user
+    int addend_chunk = -1;
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
         const int chunk = tiles.chunk(tile, warpgroup);
         float d[Rows / 2];
-        uint4 addend[Users ? 1 : kVectors];
         const int user_chunk = Users ? 0 : next_user * work.chunks + chunk % work.chunks;
         if (!Users) next_user = user_of(min(tile + 1, tiles.count - 1));
 
         consumer.template tile<LastSteps>(d, before, after, [&] {
             if constexpr (!Users) {
                 if (tile == 0) wait_for_previous_grid();
-                const uint4 *from = fragment(user_chunk);
+                if (user_chunk != addend_chunk) {
+                    const uint4 *from = fragment(user_chunk);
 #pragma unroll
-                for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
+                    for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
+                    addend_chunk = user_chunk;
+                }
             }
         });
 
@@ -126,6 +130,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles tiles(work.ring);
     const int row_tile = tiles.width_pair * 2 + rank;
+    const auto locate = [&](int chunk) { return ChunkPlace(chunk, work.chunks); };
 
     if (Users) let_next_grid_start();
     if (threadIdx.x == 0) memory.init_barriers();
@@ -139,15 +144,13 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
                 load_weights<CompressionShape<Rows>, false>(memory, tiles, work.ring, weight, row_tile * Rows);
             } else if (warp == 3) {
                 load_inputs<CompressionShape<Rows>, false>(
-                    memory, tiles, work.ring, rank, [&](uint32_t to, uint32_t barrier, int chunk, int block) {
-                        const ChunkPlace at(chunk, work.chunks);
+                    memory, tiles, work.ring, rank, locate, [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
                         tma_load_multicast(to, input, barrier, 0b11, at.column,
                                            block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
                     });
             } else if (!Users) {
-                store_outputs(memory, tiles, warp - 1, Rows / kCompressionStagedRows,
-                              [&](uint32_t from, int chunk, int part) {
-                                  const ChunkPlace at(chunk, work.chunks);
+                store_outputs(memory, tiles, warp - 1, Rows / kCompressionStagedRows, locate,
+                              [&](uint32_t from, ChunkPlace at, int part) {
                                   tma_store(output, from, at.column, row_tile * Rows + part * kCompressionStagedRows, at.matrix);
                               });
             }

@@ -64,28 +64,31 @@ struct RingMemory {
     }
 };
 
-// The tiles of this cluster: `count` groups of chunks, all for one pair of weight tiles.
+// The tiles of this cluster: `count` groups of chunks, all for one pair of weight tiles. Clusters take runs of neighbouring
+// groups that are equal modulo `stride`, so that what a tile looks up is often what the tile before it looked up.
 struct RingTiles {
     int width_pair, first, stride, count, consumers;
 
-    IKBO_DEVICE explicit RingTiles(const RingWork &work) {
+    IKBO_DEVICE explicit RingTiles(const RingWork &work) : stride(work.stride), consumers(work.consumers) {
         const int clusters = static_cast<int>(gridDim.x) / 2, cluster = static_cast<int>(blockIdx.x) / 2;
         width_pair = cluster % work.width_pairs;
-        first = cluster / work.width_pairs;
-        stride = clusters / work.width_pairs;
-        count = (work.groups - first + stride - 1) / stride;
-        consumers = work.consumers;
+        const int set = cluster / work.width_pairs, runs = clusters / work.width_pairs / stride;
+        const int residue = set % stride, run = set / stride;
+        const int64_t total = (work.groups - residue + stride - 1) / stride;
+        const int begin = static_cast<int>(total * run / runs);
+        first = residue + begin * stride;
+        count = static_cast<int>(total * (run + 1) / runs) - begin;
     }
     IKBO_DEVICE int chunk(int tile, int warpgroup) const { return (first + tile * stride) * consumers + warpgroup; }
 };
 
 template <class S, bool Resident>
 IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work,
-                              const CUtensorMap *weight, int row) {
+                              const CUtensorMap *weight, int row, int k_start = 0) {
     using namespace ptx;
     const auto load = [&](int slot, int block) {
         barrier_arrive_expect(memory.weight_full(slot), S::weight_box);
-        tma_load(memory.weight(slot), weight, memory.weight_full(slot), block * kRingBlockK, row);
+        tma_load(memory.weight(slot), weight, memory.weight_full(slot), k_start + block * kRingBlockK, row);
     };
     if constexpr (Resident) {
         for (int block = 0; block < work.k_blocks; ++block) load(block, block);
@@ -101,14 +104,17 @@ IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tile
     }
 }
 
-// `issue(to, barrier, chunk, block)` starts the multicast of this block's half of an input box (4 KiB).
-template <class S, bool Resident, class Issue>
+// `locate(chunk)` says where a chunk lies; `issue(to, barrier, place, block)` starts the multicast of this block's half of an
+// input box (4 KiB).
+template <class S, bool Resident, class Locate, class Issue>
 IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work, int rank,
-                             const Issue &issue) {
+                             const Locate &locate, const Issue &issue) {
     using namespace ptx;
+    using Place = decltype(locate(0));
     Ring<S::input_slots> ring;
     int block = work.first_block;
     int tile[kConsumers] = {0, 0}, position[kConsumers] = {0, -work.skew};
+    Place place[kConsumers] = {locate(tiles.chunk(0, 0)), locate(tiles.chunk(0, 1))};
     const int steps = tiles.count * work.k_blocks + work.skew;
     for (int step = 0; step < steps; ++step, ring.advance()) {
         bool active[kConsumers];
@@ -123,28 +129,29 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles
 #pragma unroll
         for (int w = 0; w < kConsumers; ++w) {
             if (active[w]) {
-                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(ring.slot),
-                      tiles.chunk(tile[w], w), Resident ? position[w] : block);
+                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(ring.slot), place[w],
+                      Resident ? position[w] : block);
             }
             if (++position[w] == work.k_blocks) {
                 position[w] = 0;
-                ++tile[w];
+                place[w] = locate(tiles.chunk(++tile[w], w));
             }
         }
         if (++block == work.k_blocks) block = 0;
     }
 }
 
-// `store(from, chunk, part)` starts the copy of one staged buffer.
-template <class S, class Store>
+// `store(from, place, part)` starts the copy of one staged buffer.
+template <class S, class Locate, class Store>
 IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, int warpgroup, int parts,
-                               const Store &store) {
+                               const Locate &locate, const Store &store) {
     using namespace ptx;
     Ring<S::stagings> ring;
     for (int tile = 0; tile < tiles.count; ++tile) {
+        const auto place = locate(tiles.chunk(tile, warpgroup));
         for (int part = 0; part < parts; ++part, ring.advance()) {
             barrier_wait(memory.staged(warpgroup, ring.slot), ring.parity);
-            store(memory.staging(warpgroup, ring.slot), tiles.chunk(tile, warpgroup), part);
+            store(memory.staging(warpgroup, ring.slot), place, part);
             copies_commit();
             copies_read<0>();
             barrier_arrive(memory.staging_free(warpgroup, ring.slot));

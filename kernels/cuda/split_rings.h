@@ -13,6 +13,7 @@ constexpr int kRingBlockK = 64; // 128 bytes: one swizzle row
 struct RingWork {
     int32_t consumers;   // 2, or 1: warpgroup 1 idles, so that few chunks spread over more clusters
     int32_t groups;      // of `consumers` chunks each
+    int32_t stride;      // from a cluster's group to its next; its groups are otherwise neighbours
     int32_t width_pairs; // pairs of weight tiles; a cluster keeps one
     int32_t k_blocks;    // 64-wide blocks of K
     int32_t first_block; // K block at which warpgroup 0 starts a tile; the order is cyclic

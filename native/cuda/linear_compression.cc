@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "operators.h"
 #include "products.h"
+#include "sizes.h"
 
 namespace ikbo {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 using Shape = ikbo_linear_compression_shape;
 using Args = ikbo_linear_compression_args;
 
-int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-int64_t parts(int64_t total, int64_t part) { return (total + part - 1) / part; }
-std::size_t size(int64_t value) { return static_cast<std::size_t>(value); }
-CUstream stream_of(void *stream) { return static_cast<CUstream>(stream); }
 
 // First element of the weight's user columns, or of its candidate columns.
 const uint16_t *weight_columns(const Shape &s, const void *weight, bool user) {
@@ -196,8 +193,8 @@ class WarpSpecialized {
         candidate_work_.user_part = user_work_.user_part = user_part_.data();
         candidate_work_.user_of = static_cast<const int32_t *>(user_of_.data());
         user_launch_ = candidate_launch_ = how;
-        user_launch_.grid[0] = grid(user_work_, sets);
-        candidate_launch_.grid[0] = grid(candidate_work_, sets);
+        user_launch_.grid[0] = spread(user_work_.ring, user_work_.chunks, sets);
+        candidate_launch_.grid[0] = spread(candidate_work_.ring, candidate_work_.chunks, sets);
         candidate_launch_.overlap = true;
     }
 
@@ -237,9 +234,13 @@ class WarpSpecialized {
         return work;
     }
 
-    // Clusters are taken in sets that each cover all rows of M; no more sets than there are groups of chunks.
-    unsigned grid(const LinearCompressionWork &work, int sets) const {
-        return static_cast<unsigned>(2 * std::min(sets, work.ring.groups) * row_pairs_);
+    // Clusters are taken in sets that each cover all rows of M. Where there are enough, a cluster keeps to the columns of
+    // its first group: neighbouring candidates then often share the user part that it holds.
+    unsigned spread(RingWork &ring, int chunks, int sets) const {
+        ring.stride = ring.consumers == 2 && chunks % 2 == 0 ? chunks / 2 : chunks;
+        if (ring.stride > std::min(sets, ring.groups)) ring.stride = 1;
+        const int32_t runs = std::min(sets, ring.groups) / ring.stride;
+        return static_cast<unsigned>(2 * runs * ring.stride * row_pairs_);
     }
 
     CUtensorMap weight_map(const PackedWeight &weight) const {
@@ -277,12 +278,9 @@ class WarpSpecialized {
 };
 
 // What the copy engine needs: rows of 16-byte multiples. K and M are free.
-bool fits_warp_specialized(const SharedContext &context, const Shape &s) { return context->hopper() && s.columns % 8 == 0; }
-
-template <class Implementation> Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
-    return {[implementation](const Args &args, void *stream) { implementation->prepare(args, stream_of(stream)); },
-            [implementation](const Args &args, void *stream) { implementation->run(args, stream_of(stream)); },
-            [implementation] { return implementation->workspace_bytes(); }, [implementation] { return implementation->kernel(); }};
+bool fits_warp_specialized(const SharedContext &context, const Shape &s) {
+    return context->hopper() && s.columns % 8 == 0 && s.batch > 0 && s.users > 0 && s.outputs > 0 && s.columns > 0 && s.user_width > 0 &&
+           s.candidate_width > 0;
 }
 
 } // namespace
@@ -296,13 +294,13 @@ Operator<Args> cuda_linear_compression(const SharedContext &context, const Shape
              static_cast<long long>(s.batch), static_cast<long long>(s.columns));
     const bool fits = fits_warp_specialized(context, s);
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage : fits ? IKBO_STAGE_WARP_SPECIALIZED : IKBO_STAGE_FUSED;
-    if (stage != IKBO_STAGE_WARP_SPECIALIZED) return wrap(std::make_shared<Staged>(context, s, stage));
+    if (stage != IKBO_STAGE_WARP_SPECIALIZED) return wrap<Args>(std::make_shared<Staged>(context, s, stage));
     if (!fits)
         fail(IKBO_UNSUPPORTED,
              "the warp-specialized linear compression needs compute capability 9.0 and columns that are a multiple of 8; this is %d.%d "
              "and %lld columns (the other stages take any shape)",
              context->capability / 10, context->capability % 10, static_cast<long long>(s.columns));
-    return wrap(std::make_shared<WarpSpecialized>(context, s));
+    return wrap<Args>(std::make_shared<WarpSpecialized>(context, s));
 }
 
 } // namespace ikbo

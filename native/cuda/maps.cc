@@ -12,6 +12,7 @@ void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstre
     if (map.source_rows > INT32_MAX)
         fail(IKBO_UNSUPPORTED, "%s: %lld source rows; the CUDA kernels count them in 32 bits", map.what,
              static_cast<long long>(map.source_rows));
+    if (map.rows == 0) return;
     std::vector<unsigned char> host_index;
     if (map.kind == IKBO_MAP_INDEX) {
         host_index.resize(static_cast<std::size_t>(map.rows) * static_cast<std::size_t>(map.index_bits / 8));

@@ -1,6 +1,8 @@
 // The operators of the CUDA backend, one file each. All take 16-bit types only.
 #pragma once
 
+#include <memory>
+
 #include "backend.h"
 #include "context.h"
 
@@ -10,5 +12,12 @@ Operator<ikbo_linear_compression_args> cuda_linear_compression(const SharedConte
                                                                const ikbo_linear_compression_shape &shape);
 Operator<ikbo_concat_linear_args> cuda_concat_linear(const SharedContext &context, const ikbo_concat_linear_shape &shape);
 Operator<ikbo_attention_args> cuda_attention(const SharedContext &context, const ikbo_attention_shape &shape);
+
+// An implementation with prepare, run, workspace_bytes and kernel, as an operator that owns it.
+template <class Args, class Implementation> Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
+    return {[implementation](const Args &args, void *stream) { implementation->prepare(args, static_cast<CUstream>(stream)); },
+            [implementation](const Args &args, void *stream) { implementation->run(args, static_cast<CUstream>(stream)); },
+            [implementation] { return implementation->workspace_bytes(); }, [implementation] { return implementation->kernel(); }};
+}
 
 } // namespace ikbo

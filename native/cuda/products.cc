@@ -62,6 +62,7 @@ void Product::run(GemmWork work, CUstream stream) const {
 Layout::Layout(const SharedContext &context, int32_t dtype) {
     const std::string add = std::string("gather_add_") + dtype_name(dtype);
     pack_ = context->kernel("layout", "pack_columns");
+    sum_parts_ = context->kernel("layout", "sum_parts");
     gather_[0] = context->kernel("layout", "gather_single");
     gather_[1] = context->kernel("layout", "gather_wide");
     gather_add_[0] = context->kernel("layout", add + "_single");
@@ -70,6 +71,15 @@ Layout::Layout(const SharedContext &context, int32_t dtype) {
 
 void Layout::pack(const PackWork &work, CUstream stream) const {
     if (work.rows > 0) launch(pack_, row_launch(work.rows, work.padded), stream, work);
+}
+
+void Layout::sum_parts(const SumPartsWork &work, CUstream stream) const {
+    if (work.elements == 0) return;
+    Launch how;
+    how.threads = 128;
+    how.grid[0] = static_cast<unsigned>(std::clamp<int64_t>(work.elements / 4 / how.threads, 1, 1024));
+    how.overlap = true;
+    launch(sum_parts_, how, stream, work);
 }
 
 void Layout::gather(const GatherWork &work, CUstream stream) const {

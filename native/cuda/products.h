@@ -34,9 +34,10 @@ class Layout {
     void pack(const PackWork &work, CUstream stream) const;
     void gather(const GatherWork &work, CUstream stream) const;
     void gather_add(const GatherAddWork &work, CUstream stream) const;
+    void sum_parts(const SumPartsWork &work, CUstream stream) const; // may start before the launch before it has ended
 
   private:
-    Kernel pack_, gather_[2], gather_add_[2]; // [aligned]
+    Kernel pack_, sum_parts_, gather_[2], gather_add_[2]; // [aligned]
 };
 
 } // namespace ikbo
