@@ -66,14 +66,37 @@ function assignments(node: Node, text: string): number {
 const WRAPPER =
   /register_(full_)?(forward|backward)|parametriz|weight_norm|spectral_norm|\bprune\b|lora|peft|quantiz|fully_?shard|deepspeed|tensor_parallel/i;
 
+interface WrapperLine {
+  /** 1-based. */
+  readonly line: number;
+  readonly text: string;
+  /** The word, where it stands outside of a comment. */
+  readonly word: string | undefined;
+}
+
+/** The lines with such a word; looked for once per file, since every rewrite in it asks. */
+const wrapperLines = new WeakMap<SourceFile, readonly WrapperLine[]>();
+
+function wrapperLinesOf(file: SourceFile): readonly WrapperLine[] {
+  const known = wrapperLines.get(file);
+  if (known) return known;
+  const found = WRAPPER.test(file.text)
+    ? file.text.split(/\r\n|\n|\r/).flatMap((text, i): WrapperLine[] => {
+        const word = WRAPPER.exec(text.replace(/#.*$/, ''))?.[0];
+        return WRAPPER.test(text) ? [{ line: i + 1, text, word }] : [];
+      })
+    : [];
+  wrapperLines.set(file, found);
+  return found;
+}
+
 /** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
 function wrappers(file: SourceFile, text: string): readonly string[] {
-  const lines = file.text.split(/\r\n|\n|\r/);
-  const at = lines.findIndex((line) => WRAPPER.test(line.replace(/#.*$/, '')));
-  const own = lines.findIndex((line) => WRAPPER.test(line) && new RegExp(`${escape(text)}(?![\\w])`).test(line));
-  if (own >= 0) refuse(`line ${own + 1} wraps or hooks \`${text}\``);
-  const word = at < 0 ? undefined : WRAPPER.exec(lines[at] ?? '')?.[0];
-  return word ? [`what line ${at + 1} does (\`${word}\`) does not concern \`${text}\``] : [];
+  const lines = wrapperLinesOf(file);
+  const own = lines.find((line) => new RegExp(`${escape(text)}(?![\\w])`).test(line.text));
+  if (own) refuse(`line ${own.line} wraps or hooks \`${text}\``);
+  const other = lines.find(({ word }) => word !== undefined);
+  return other ? [`what line ${other.line} does (\`${other.word}\`) does not concern \`${text}\``] : [];
 }
 
 const escape = (text: string): string => text.replace(/[.[\]]/g, '\\$&');
