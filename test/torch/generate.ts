@@ -114,8 +114,9 @@ export function generate(seed: number): Model {
   if (r.chance(0.35)) distract();
 
   const alone = r.chance(0.25);
-  const operands = alone ? [value] : shuffle(r, [value, 'cand', ...(r.chance(0.4) ? ['ctx'] : [])]);
-  const width = operands.reduce((sum, o) => sum + (o === 'cand' ? 3 : o === 'ctx' ? 2 : 4), 0);
+  const cand = r.pick(['cand', 'cand', 'cand', 'cand * 0.5', inline ? 'cand * user.mean()' : `cand + ${name}.sum()`]);
+  const operands = alone ? [value] : shuffle(r, [value, cand, ...(r.chance(0.4) ? ['ctx'] : [])]);
+  const width = operands.reduce((sum, o) => sum + (o === cand ? 3 : o === 'ctx' ? 2 : 4), 0);
   const axis = r.pick(['-1', '-1', copy.layout === 'steps' ? '2' : '1']);
   const cat = `torch.cat([${operands.join(', ')}], ${r.pick(['dim=', ''])}${axis})`;
   let input = alone ? value : cat;

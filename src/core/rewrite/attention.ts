@@ -3,15 +3,15 @@
  * into one longer query axis, or ikbo_lens.attention is given the map. IKB201.
  */
 import type { AttentionOperand, Match } from '../judge/match';
-import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, inOrder, insertBefore, replace } from './edit';
+import { flat, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { isBinding, occurrences } from './names';
 import { conditionsOfIkbo, importIkbo } from './imports';
-import { type Draft, draftFor, removeDefinitions, sourceText } from './producers';
+import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type Replicate, agrees, ownReplicas, replicateOf } from './replicate';
@@ -34,9 +34,9 @@ export function mappedAttention(match: Match): Written {
   const first = [flat(query), key, value, `${ikbo.name}.${map}`];
   const rest = [...call.positional.slice(3).map(flat), ...keywordTexts(call)];
   const text = `${ikbo.name}.attention(${[...first, ...rest].join(', ')})`;
-  const edits = [...draft.edits, replace(match.sink.node, text), ...(ikbo.edit ? [ikbo.edit] : [])];
+  const edits = [replace(match.sink.node, text), ...(ikbo.edit ? [ikbo.edit] : [])];
   return {
-    edits: inOrder(edits),
+    edits: finished(draft, edits),
     conditions: [...conditionsOfIkbo(match.sink.node.file.root), ...conditionsOf(match), ...draft.stays],
   };
 }
@@ -73,8 +73,8 @@ export function foldedAttention(match: Match): Written {
   lines.push(`${folded} = ${q}.unflatten(0, (${users}, ${rows})).transpose(1, 2).flatten(2, 3)`);
   lines.push(`${folded} = ${[`${textOf(call.callee)}(${folded}`, key, value, ...keywordTexts(call)].join(', ')})`);
   const text = `${folded}.unflatten(2, (${rows}, ${q}.shape[2])).transpose(1, 2).flatten(0, 1)`;
-  const edits = [...draft.edits, insertBefore(draft.target, lines), replace(node, text)];
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  const edits = [insertBefore(draft.target, lines), replace(node, text)];
+  return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
 }
 
 function readAttention(match: Match, draft: Draft): Operands {
@@ -90,7 +90,8 @@ function readAttention(match: Match, draft: Draft): Operands {
   const v = copied(draft, value, attention.value);
   if (k.map !== v.map) refuse(`key and value are copied differently: ${k.map} and ${v.map}`);
   if (/dim=/.test(k.map)) refuse('the copies are not made along the batch axis');
-  requireUndisturbed(query, statementOf(sink.node), draft.target);
+  const kept = keywordNames(call).flatMap((name) => call.keywords.get(name) ?? []);
+  draft.emitted.push(query, ...call.positional.slice(3), ...kept);
   return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map };
 }
 

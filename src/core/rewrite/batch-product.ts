@@ -3,11 +3,11 @@ import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, inOrder, lineOf, replace } from './edit';
+import { flat, lineOf, replace } from './edit';
 import { argument, callOf, integer, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { matmulOperands } from './product';
-import { type Draft, draftFor, otherReader, requireUnwritten, sourceText } from './producers';
+import { type Draft, draftFor, finished, otherReader, requireUnwritten, sourceText } from './producers';
 import { refuse } from './refusal';
 import { type Replicate, agrees, broadcasts, replicateOf } from './replicate';
 import { type Traced, trace } from './trace';
@@ -62,8 +62,8 @@ export function dropLetter(match: Match): Written {
   const text = sourceText(draft, source, made, operand) + (put ? '' : `.squeeze(${axis})`);
   const fewer = terms.map((term, i) => (i === at ? term.slice(0, axis) + term.slice(axis + 1) : term)).join(',');
   const quote = textOf(equation).charAt(0);
-  const edits = [...draft.edits, replace(equation, `${quote}${fewer}->${output}${quote}`), replace(operand, text)];
-  return { edits: inOrder(edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  const edits = [replace(equation, `${quote}${fewer}->${output}${quote}`), replace(operand, text)];
+  return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
 }
 
 interface CopiedOperand {

@@ -2,10 +2,9 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { flat, insertBefore, lineOf, replace } from './edit';
+import { flat, lineOf } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
-import { canHoist } from './guards';
-import { type Draft, removeDefinitions, sourceText } from './producers';
+import { type Draft, hoist, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type Replicate, agrees, replicateOf } from './replicate';
@@ -73,22 +72,12 @@ function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {
   const base = rootName(operand);
   if (isView(operand)) {
     requireUndisturbed(operand, site, draft.target);
+    draft.emitted.push(operand);
     return { text: flat(operand), base, copy: null };
   }
   // Something is computed here: it keeps its place, under a name.
   if (!gone) refuse(`line ${lineOf(operand)} computes a block inside the concatenation, which stays; name it first`);
-  const name = draft.fresh(`${base}_block`);
-  if (site === draft.target) {
-    if (!canHoist(operand)) refuse(`line ${lineOf(operand)} computes a block inside an expression; name it first`);
-    draft.edits.push(insertBefore(site, [`${name} = ${flat(operand)}`]));
-  } else {
-    // The statement of the concatenation is on its way out: these lines take its place.
-    const at = draft.edits.findIndex((edit) => edit.start <= site.start && site.end <= edit.end && edit.text === '');
-    const removed = draft.edits[at];
-    if (removed) draft.edits.splice(at, 1, replace(site, `${name} = ${flat(operand)}`));
-    else draft.edits.push(insertBefore(site, [`${name} = ${flat(operand)}`]));
-  }
-  return { text: name, base, copy: null };
+  return { text: hoist(draft, operand, 'block'), base, copy: null };
 }
 
 export const isCopied = (part: Part): part is Part & { copy: NonNullable<Part['copy']> } => part.copy !== null;

@@ -2,11 +2,11 @@
 import type { Match } from '../judge/match';
 import { type Part, isCopied, readConcatenation } from './blocks';
 import type { Written } from './decompose';
-import { inOrder, insertBefore, replace, roomFor } from './edit';
+import { insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { productOf } from './product';
-import { draftFor } from './producers';
+import { draftFor, finished } from './producers';
 import { refuse } from './refusal';
 import { ownReplicas } from './replicate';
 
@@ -24,13 +24,13 @@ export function catLinear(match: Match): Written {
   const name = `${ikbo.name}.${compression ? 'linear_compression' : 'cat_linear'}`;
   const callOn = (list: string): string =>
     product.after(`${name}(${[list, weight, ...(product.bias ? [product.bias] : [])].join(', ')})`);
-  const edits = [...draft.edits, ...(ikbo.edit ? [ikbo.edit] : [])];
+  const edits = [...(ikbo.edit ? [ikbo.edit] : [])];
   if (canHoist(node) && callOn(blocks).length > roomFor(draft.target, node)) {
     const list = draft.fresh('blocks');
     edits.push(insertBefore(draft.target, [`${list} = ${blocks}`]), replace(node, callOn(list)));
   } else edits.push(replace(node, callOn(blocks)));
   return {
-    edits: inOrder(edits),
+    edits: finished(draft, edits),
     conditions: [...conditionsOfIkbo(node.file.root), ...product.conditions, ...conditionsOf(match), ...draft.stays],
   };
 }

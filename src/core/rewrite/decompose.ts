@@ -5,10 +5,10 @@
 import type { Match } from '../judge/match';
 import type { Node } from '../python/syntax';
 import { type Concatenation, type Part, isCopied, readConcatenation } from './blocks';
-import { type Edit, inOrder, insertBefore, replace, roomFor } from './edit';
+import { type Edit, insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
 import { type Product, productOf } from './product';
-import { draftFor } from './producers';
+import { draftFor, finished } from './producers';
 import { refuse } from './refusal';
 import { broadcasts } from './replicate';
 
@@ -48,9 +48,9 @@ export function decompose(match: Match): Written {
   const joined = sum.join(' + ');
   const whole = product.after(joined);
   const text = whole !== joined || standsAlone(node) ? whole : `(${whole})`;
-  const edits = [...draft.edits, ...product.imports, replace(node, text)];
+  const edits = [...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
-  return { edits: inOrder(edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
+  return { edits: finished(draft, edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
 }
 
 interface Group {

@@ -6,11 +6,11 @@ import type { Match } from '../judge/match';
 import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, inOrder, insertBefore, lineOf, replace } from './edit';
+import { flat, insertBefore, lineOf, replace } from './edit';
 import { callOf, elements, isView, rootName, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { productOf } from './product';
-import { type Draft, draftFor, removeDefinitions, sourceText } from './producers';
+import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
 import { refuse } from './refusal';
 import { agrees, broadcasts, replicateOf } from './replicate';
 import { trace } from './trace';
@@ -61,13 +61,8 @@ export function differenceProduct(match: Match): Written {
   const whole = product.after(joined);
   const alone =
     whole !== joined || ['assignment', 'return_statement', 'argument_list'].includes(node.parent?.kind ?? '');
-  const edits = [
-    ...draft.edits,
-    ...product.imports,
-    insertBefore(draft.target, lines),
-    replace(node, alone ? whole : `(${whole})`),
-  ];
-  return { edits: inOrder(edits), conditions: [ROUNDING, ...product.conditions, ...conditionsOf(match)] };
+  const edits = [...product.imports, insertBefore(draft.target, lines), replace(node, alone ? whole : `(${whole})`)];
+  return { edits: finished(draft, edits), conditions: [ROUNDING, ...product.conditions, ...conditionsOf(match)] };
 }
 
 function readOperands(match: Match, draft: Draft, input: Node): readonly Node[] {
@@ -135,6 +130,7 @@ function factorReader(match: Match, draft: Draft, site: Node): (node: Node) => F
     if (copied && !broadcasts(replicate, facts))
       refuse('groups of rows share one query: it does not broadcast by itself');
     if (!copied) requireUndisturbed(node, site, draft.target);
+    if (!copied) draft.emitted.push(node);
     const text = copied ? sourceText(draft, replicate, made, node) : key;
     const factor = { text, base: /^\w+$/.test(text) ? text : rootName(node), copied };
     known.set(key, factor);

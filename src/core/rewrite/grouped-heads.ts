@@ -3,11 +3,11 @@ import type { AttentionOperand, Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { type Edit, flat, inOrder, replace } from './edit';
+import { type Edit, flat, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple } from './expression';
 import { conditionsOf } from './guards';
 import { visit } from './names';
-import { type Draft, draftFor, removeDefinitions } from './producers';
+import { type Draft, draftFor, finished, removeDefinitions } from './producers';
 import { refuse } from './refusal';
 import { replicateOf } from './replicate';
 import { trace } from './trace';
@@ -41,13 +41,12 @@ export function enableGqa(match: Match): Written {
   const [last] = [...call.positional, ...call.keywords.values()].sort((a, b) => b.end - a.end);
   const end = last ? (last.parent?.kind === 'keyword_argument' ? last.parent.end : last.end) : call.node.end - 1;
   const edits: Edit[] = [
-    ...draft.edits,
     replace(key.argument, key.text),
     replace(value.argument, value.text),
     { start: end, end, text: ', enable_gqa=True' },
   ];
   return {
-    edits: inOrder(edits),
+    edits: finished(draft, edits),
     conditions: [FUSED, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
   };
 }
@@ -66,13 +65,15 @@ export function foldHeads(match: Match): Written {
   const q = flat(query);
   const folded = `${q}.unflatten(1, (${key.text}.shape[1], ${key.count})).flatten(2, 3)`;
   const edits = [
-    ...draft.edits,
     replace(query, folded),
     replace(key.argument, key.text),
     replace(value.argument, value.text),
     { start: call.node.end, end: call.node.end, text: `.unflatten(2, (${key.count}, ${q}.shape[2])).flatten(1, 2)` },
   ];
-  return { edits: inOrder(edits), conditions: [...unproved(key, value), ...conditionsOf(match), ...draft.stays] };
+  return {
+    edits: finished(draft, edits),
+    conditions: [...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+  };
 }
 
 const unproved = (...heads: readonly Head[]): string[] => {
@@ -92,6 +93,7 @@ function readHeads(match: Match, draft: Draft): Heads {
   const query = argument(call, 0, 'query');
   const [key, value] = [argument(call, 1, 'key'), argument(call, 2, 'value')];
   if (!query || !key || !value) refuse('the operands of the attention are not written out');
+  draft.emitted.push(query);
   const heads = { key: head(draft, key, attention.key), value: head(draft, value, attention.value) };
   if (heads.key.count !== heads.value.count) refuse('key and value heads are repeated differently');
   return { call, query, ...heads };
@@ -121,6 +123,7 @@ function head(draft: Draft, operand: Node, facts: AttentionOperand): Head {
   const from = made.definitions.at(-1)?.statement ?? statementOf(operand);
   requireUndisturbed(copy.count, from, draft.target);
   if (!isSimple(copy.source)) refuse(`the heads that \`${flat(operand)}\` repeats have no name; give them one first`);
+  draft.emitted.push(copy.source, copy.count);
   removeDefinitions(draft, made.definitions);
   requireUndisturbed(copy.source, from, draft.target);
   return { argument: operand, text: flat(copy.source), count: flat(copy.count), proved: copy.proved };

@@ -4,8 +4,9 @@
  */
 import { type Node, statementOf, textOf } from '../python/syntax';
 import { disturbance, requireUndisturbed } from './disturbance';
-import { type Edit, flat, lineOf, removeStatement, replace } from './edit';
-import { isSimple, isView } from './expression';
+import { type Edit, flat, inOrder, indentOf, insertBefore, lineOf, removeStatement, replace } from './edit';
+import { isSimple, isView, rootName } from './expression';
+import { canHoist } from './guards';
 import { type Definition, isBinding, isMutation, namer, occurrences, occurrencesBetween, readersOf } from './names';
 import { refuse } from './refusal';
 import type { Replicate } from './replicate';
@@ -20,6 +21,12 @@ export interface Draft {
   readonly gone: Node[];
   /** Copies that stay because of another reader: a condition to print. */
   readonly stays: string[];
+  /** Expressions that get a name in front of the statement that they stand in, in the order in which they ran. */
+  readonly hoists: { readonly site: Node; readonly line: string }[];
+  /** Names whose value the edits take away or change, from the statement on. */
+  readonly changed: (Definition & { readonly name: string })[];
+  /** Parts of the file that are written again somewhere else. */
+  readonly emitted: Node[];
   /** Names for new variables: the one asked for, or with a number behind it where the file uses that one. */
   readonly fresh: (base: string) => string;
 }
@@ -29,6 +36,9 @@ export const draftFor = (sink: Node): Draft => ({
   edits: [],
   gone: [sink],
   stays: [],
+  hoists: [],
+  changed: [],
+  emitted: [],
   fresh: namer(sink.file.root),
 });
 
@@ -47,6 +57,7 @@ export function removeDefinitions(draft: Draft, definitions: Traced['definitions
     }
     draft.edits.push(removeStatement(definition.statement));
     draft.gone.push(definition.statement);
+    draft.changed.push(definition);
   }
   return true;
 }
@@ -64,8 +75,13 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   const [definition, ...more] = made.definitions;
   const from = made.definitions.at(-1)?.statement ?? site;
   for (const argument of replicate.arguments) requireUndisturbed(argument, from, draft.target);
+  draft.emitted.push(source, ...replicate.arguments);
   if (!definition) {
-    if (!isView(source)) refuse(`the tensor that is copied at line ${lineOf(source)} has no name; give it one first`);
+    if (!isView(source)) {
+      if (!inside(use, draft.gone))
+        refuse(`line ${lineOf(source)} computes the tensor that is copied inside a statement that stays`);
+      return hoist(draft, source, 'rows') + suffix;
+    }
     requireUndisturbed(source, site, draft.target);
     return flat(source) + suffix;
   }
@@ -79,16 +95,58 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
     requireUndisturbed(source, from, draft.target, 'writes');
     const known = draft.edits.some((edit) => edit.start === replicate.node.start && edit.text !== '');
     if (!known) draft.edits.push(replace(replicate.node, textOf(source) + suffix));
+    draft.changed.push(definition);
     return definition.name;
   }
   if (!isView(source) || (readsItself && !removable)) {
-    const why = reader ? `line ${lineOf(reader)} reads the copy \`${definition.name}\` too` : 'it is read again later';
-    refuse(`the tensor that is copied at line ${lineOf(source)} has no name of its own, and ${why}`);
+    if (reader) keep(draft, definition.name, reader);
+    const name = hoist(draft, source, 'rows');
+    requireUndisturbed(source, from, draft.target, 'writes');
+    draft.edits.push(replace(source, name));
+    return name + suffix;
   }
   requireUndisturbed(source, from, draft.target);
   if (removable) removeDefinitions(draft, made.definitions);
   else if (reader) keep(draft, definition.name, reader);
   return flat(source) + suffix;
+}
+
+/** Names an expression in front of its statement: it runs where it ran, and can be read again. */
+export function hoist(draft: Draft, expression: Node, ending: string): string {
+  const site = statementOf(expression);
+  if (!canHoist(expression))
+    refuse(`line ${lineOf(expression)} computes a tensor inside an expression; give it a name first`);
+  const line = flat(expression);
+  const known = draft.hoists.find((one) => one.site === site && one.line.endsWith(` = ${line}`));
+  if (known) return known.line.slice(0, known.line.indexOf(' '));
+  const name = draft.fresh(`${rootName(expression)}_${ending}`);
+  draft.emitted.push(expression);
+  draft.hoists.push({ site, line: `${name} = ${line}` });
+  return name;
+}
+
+/** All edits of a draft and of the sink itself. Hoisted lines take the place of a statement that goes. */
+export function finished(draft: Draft, edits: readonly Edit[]): readonly Edit[] {
+  for (const { name, statement } of draft.changed) {
+    const reader = draft.emitted.find((node) => node.start >= statement.end && occurrences(node, name).length > 0);
+    if (reader) refuse(`line ${lineOf(reader)} computes with the copy \`${name}\` too`);
+  }
+  const made = [...draft.edits];
+  for (const site of new Set(draft.hoists.map((one) => one.site))) {
+    const lines = draft.hoists.filter((one) => one.site === site).map((one) => one.line);
+    const at = draft.gone.includes(site)
+      ? made.findIndex((edit) => edit.start <= site.start && site.end <= edit.end)
+      : -1;
+    const insertion = insertBefore(site, lines);
+    const removal = made[at];
+    if (removal)
+      made[at] = {
+        ...removal,
+        text: indentOf(site) + insertion.text.slice(0, insertion.text.length - indentOf(site).length),
+      };
+    else made.push(insertion);
+  }
+  return inOrder([...made, ...edits]);
 }
 
 /** One reason is enough: the others follow from it. */

@@ -6,12 +6,12 @@ import type { Match } from '../judge/match';
 import { type Node, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { disturbance, requireUndisturbed } from './disturbance';
-import { type Edit, flat, inOrder, lineOf, removeStatement, replace } from './edit';
+import { type Edit, flat, lineOf, removeStatement, replace } from './edit';
 import { callOf, isView } from './expression';
 import { conditionsOf } from './guards';
 import { type Layer, layerOf } from './layer';
 import { matmulOperands } from './product';
-import { type Draft, draftFor, otherReader, requireUnwritten } from './producers';
+import { type Draft, draftFor, finished, otherReader, requireUnwritten } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type Replicate, agrees, replicateOf } from './replicate';
@@ -26,13 +26,14 @@ export function sinkBroadcast(match: Match): Written {
   const replicate = moveSource(match, draft, input);
   if (!replicate.apply) refuse('the copies are made by a repeat along the last axis too');
   for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.target);
+  draft.emitted.push(...replicate.arguments);
   if (kind === 'matmul') requireMatrix(match);
   const copy = replicate.apply('') + (replicate.kind === 'expand' && !isAdded(last) ? '.contiguous()' : '');
   const operator = last.kind !== 'call';
-  const edits = [...draft.edits, { start: last.end, end: last.end, text: `${operator ? ')' : ''}${copy}` }];
+  const edits = [{ start: last.end, end: last.end, text: `${operator ? ')' : ''}${copy}` }];
   if (operator) edits.push({ start: last.start, end: last.start, text: '(' });
   return {
-    edits: inOrder(edits),
+    edits: finished(draft, edits),
     conditions: [...(layer?.conditions ?? []), ...conditionsOf(match), ...rowWise(layer)],
   };
 }
@@ -53,10 +54,12 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
     const named = definition && more.length === 0 && isView(replicate.source) && replicate.suffix === '';
     if (named && disturbance(replicate.source, site, to) === null) {
       draft.edits.push(...byName(replicate, operand, definition.statement));
+      draft.changed.push(definition);
     } else {
       // What was a copy may now share memory with the source: nobody may write into that any more.
       requireUndisturbed(replicate.source, site, draft.target, 'writes');
       draft.edits.push(inPlace(replicate));
+      draft.changed.push(...made.definitions);
     }
     return replicate;
   }
