@@ -1,13 +1,14 @@
 /** The engine for Python: text in, findings out. */
 import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
-import type { Note } from './finding';
+import type { Note, Rewrite } from './finding';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
 import { createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
 import { openProject } from './python/project';
-import { positionOf } from './python/syntax';
+import { type Node, positionOf } from './python/syntax';
 import { createJudge } from './judge/judge';
+import type { Match } from './judge/match';
 import { describe } from './rules/describe';
 import { rewritesFor } from './rewrite';
 import { suppress } from './suppress';
@@ -40,8 +41,9 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         },
       });
       const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
+      const rewrites = oncePerSink(rewritesFor);
       const findings = matches.flatMap((match) =>
-        match.origin.file === file ? (describe(match, options.hints ?? false, rewritesFor) ?? []) : [],
+        match.origin.file === file ? (describe(match, options.hints ?? false, rewrites) ?? []) : [],
       );
       const kept = suppress(file.path, comments, findings);
       return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
@@ -84,5 +86,21 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
       };
       return document;
     },
+  };
+}
+
+/** Keys and values of one attention are two findings, but what is rewritten is the one call: offered with the first. */
+function oncePerSink(build: (match: Match) => readonly Rewrite[]): (match: Match) => readonly Rewrite[] {
+  const first = new Map<Node, Match>();
+  return (match) => {
+    const before = match.attention ? first.get(match.sink.node) : undefined;
+    if (match.attention && !before) first.set(match.sink.node, match);
+    const rewrites = build(match);
+    if (!before || before.code !== match.code || before.origin === match.origin) return rewrites;
+    const { line } = positionOf(before.origin.file, before.origin.start);
+    const reason = `Offered with the finding on line ${line}, which rewrites the same attention.`;
+    return rewrites.map((rewrite) =>
+      rewrite.tier === 'none' ? rewrite : { ...rewrite, tier: 'none', reason, edits: [] },
+    );
   };
 }

@@ -80,7 +80,7 @@ export function factors(dims: readonly Dim[]): string {
 
 /** The value with shapes bound by displayed name. */
 export function bound(dim: Dim, bindings: Readonly<Record<string, number>>): number | null {
-  return evaluate(dim, (symbol) => bindings[displayName(symbol)] ?? quotient(symbol, bindings));
+  return evaluate(dim, (symbol) => lookUp(displayName(symbol), bindings) ?? quotient(symbol, bindings));
 }
 
 /** `(a // b)` is a symbol that carries its operands behind the `@`. */
@@ -91,3 +91,7 @@ function quotient(symbol: string, bindings: Readonly<Record<string, number>>): n
   const below = bound(b, bindings);
   return above === null || below === null || below === 0 ? null : Math.floor(above / below);
 }
+
+/** By the whole name, or by the last part of an attribute: `self.num_heads` is bound by `num_heads`. */
+const lookUp = (name: string, bindings: Readonly<Record<string, number>>): number | null =>
+  bindings[name] ?? bindings[/[A-Za-z_]\w*$/.exec(name)?.[0] ?? ''] ?? null;

@@ -1,21 +1,9 @@
 /** What a rewrite must not overlook: rebound names, other readers, writes, effects and errors on the way. */
-import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, positionOf, scopeOf, statementOf, textOf } from '../python/syntax';
 import type { SinkEvent } from '../python/run';
 import type { Facts, LinearForm, NameAt, PathStep } from './match';
 
-const lineOf = (node: Node): number => {
-  let line = 1;
-  const { lineStarts } = node.file;
-  let low = 0;
-  let high = lineStarts.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((lineStarts[middle] ?? 0) <= node.start) low = middle;
-    else high = middle - 1;
-  }
-  line = low + 1;
-  return line;
-};
+const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
 
 function walk(node: Node, visit: (node: Node) => void): void {
   visit(node);

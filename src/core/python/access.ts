@@ -115,3 +115,11 @@ export function sizesOf(t: Tensor): readonly Dim[] | null {
 }
 
 export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;
+
+/** A variable, attribute or parameter that holds a size of one symbol is the source's name for it. */
+export function nameSymbol(dim: Dim, name: string, run: Run): void {
+  const [only] = dim ?? [];
+  const [symbol] = only?.symbols ?? [];
+  if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
+    run.nameSymbol(symbol, name);
+}

@@ -2,7 +2,7 @@
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis } from '../tensor/value';
-import { indexByName } from './access';
+import { indexByName, nameSymbol } from './access';
 import { shapesInDocstring } from './shape-facts';
 import type { FunctionModel } from './model';
 import type { Frame, Run } from './run';
@@ -113,6 +113,7 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
           : parameter.fallback
             ? defaultValue(parameter.fallback, frame, run)
             : unknown(parameter.name));
+      if (value.kind === 'int') nameSymbol(value.dim, parameter.name, run);
       names.set(parameter.name, named(value, parameter.name));
     }
   }

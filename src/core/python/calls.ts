@@ -21,7 +21,7 @@ import { allocate } from './expressions';
 import { constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
-import { asHits } from './sinks';
+import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, type LayerValue, NONE, type Value, args as argsOf, int } from './value';

@@ -5,9 +5,8 @@ import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, rankOf, tensor, withRan
 import type { Axis, Block, Tensor } from '../tensor/value';
 import { type View, applyView } from '../tensor/views';
 import { argument, argumentNode, asString, asTensor, placeOf } from './access';
-import type { Applied } from './operators';
+import { type Applied, asHits, emit } from './applied';
 import type { Operand, SinkHit } from './run';
-import { asHits, emit } from './sinks';
 import type { Value } from './value';
 
 export function einsum(applied: Applied): Value {

@@ -2,9 +2,12 @@
  * Evaluation of function bodies over abstract values. Functions that may produce a replica are entries with unknown
  * arguments; what they call is followed with the values it gets, to a bounded depth.
  */
-import { UNKNOWN_SHAPE, freshId, tensor } from '../tensor/shape';
+import { freshId } from '../tensor/shape';
+import { mapReplicas } from '../tensor/pointwise';
+import type { Tensor } from '../tensor/value';
+import { placeOf } from './access';
 import { attributeOf } from './attributes';
-import { bind, parametersOf, unknownParameters } from './arguments';
+import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import { evaluateExpression } from './expressions';
@@ -13,10 +16,10 @@ import { type ClassModel, type FileModel, type FunctionModel } from './model';
 import { producers } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
-import { type State, either, join, unknown } from './state';
+import { type State, either, unknown } from './state';
 import { assign, runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, NO_ARGS, type Value, name as nameOf } from './value';
+import { type Args, NONE, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
 const MAX_STEPS = 20_000;
@@ -140,7 +143,30 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     runBlock(body, inner, run);
     active.pop();
     adoptHeap(frame, inner);
-    return returned(inner);
+    const value = returned(inner);
+    return frame.file === project.main && model.file !== project.main ? broughtHome(value, node, frame.file) : value;
+  }
+
+  /** A replica that a function of another file made is, for this file, made by the call. */
+  function broughtHome(value: Value, node: Node, file: FileModel): Value {
+    const { path } = file.file;
+    const place = placeOf(node);
+    const home = (t: Tensor): Tensor =>
+      mapReplicas(t, (replica) => {
+        if (replica.origin.path === path) return replica;
+        const written = replica.written && replica.written.path !== path ? place : replica.written;
+        return { ...replica, origin: place, written, trail: null, argument: null };
+      });
+    switch (value.kind) {
+      case 'tensor':
+        return home(value);
+      case 'tuple':
+        return { ...value, items: value.items.map((item) => broughtHome(item, node, file)) };
+      case 'union':
+        return { ...value, options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, node, file) })) };
+      default:
+        return value;
+    }
   }
 
   /** What the callee did to lists and objects stays done. */
@@ -229,9 +255,4 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     if (model.name === '__init__' || !producers(model).reachable) continue;
     evaluateEntry(model);
   }
-  void parametersOf;
-  void tensor;
-  void UNKNOWN_SHAPE;
-  void NO_ARGS;
-  void join;
 }

@@ -1,5 +1,29 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
-import type { HeapItem } from './state';
+import type { ClassModel } from './model';
+import type { Value } from './value';
+
+export type HeapItem =
+  | {
+      readonly kind: 'list';
+      readonly items: readonly Value[];
+      /** More items of the same kinds may follow. */
+      readonly open: boolean;
+      /** `list`, or the module class that holds the items: `nn.Sequential`, `nn.ModuleList`. */
+      readonly tag: string;
+    }
+  | {
+      readonly kind: 'dict';
+      readonly entries: ReadonlyMap<string, Value>;
+      readonly open: boolean;
+      readonly tag: string;
+    }
+  | {
+      readonly kind: 'object';
+      readonly model: ClassModel | null;
+      readonly attributes: ReadonlyMap<string, Value>;
+      /** False until `__init__` has run. */
+      readonly ready: boolean;
+    };
 
 export class Heap {
   private readonly own = new Map<number, HeapItem>();

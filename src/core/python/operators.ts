@@ -1,6 +1,5 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, ONE, constant, isOne } from '../tensor/dim';
-import type { Operator } from '../tensor/operator';
 import { atomOf, concatenate, linear, mapReplicas, multiply, pointwise, step, writtenAt } from '../tensor/pointwise';
 import { type Size, expand, expandLike, gatherRows, repeat, repeatInterleave } from '../tensor/replicate';
 import { applyReshape } from '../tensor/reshape';
@@ -21,23 +20,14 @@ import {
 } from '../tensor/shape';
 import type { Axis, Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
+import type { Applied } from './applied';
 import { argument, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
 import { cast, isCast } from './casts';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
 import type { Frame, Run } from './run';
 import { applySink } from './sinks';
 import { type Node, textOf } from './syntax';
-import { type Args, type LayerValue, type Value, args as argsOf, int, tuple } from './value';
-
-export interface Applied {
-  readonly operator: Operator;
-  readonly args: Args;
-  readonly node: Node;
-  readonly frame: Frame;
-  readonly run: Run;
-  /** The module instance whose call this is. */
-  readonly layer: LayerValue | null;
-}
+import { type Args, type Value, args as argsOf, int, tuple } from './value';
 
 const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place });
 

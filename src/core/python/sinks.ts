@@ -20,49 +20,10 @@ import {
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { argument, argumentNode, asDim, asNumber, asString, asTensor, placeOf } from './access';
 import { einsum } from './einsum';
-import type { Applied } from './operators';
-import type { Operand, SinkEvent, SinkHit } from './run';
+import { type Applied, asHits, emit } from './applied';
+import type { Operand, SinkHit } from './run';
 import type { Value } from './value';
 import { tuple } from './value';
-
-/** Masks, ids and tables of constants are never worth a word. */
-const counts = (hit: Hit): boolean =>
-  hit.carrier.content !== 'mask' &&
-  hit.carrier.content !== 'index' &&
-  hit.replica.of.content !== 'mask' &&
-  hit.replica.of.content !== 'index';
-
-export const asHits = (
-  hits: readonly Hit[],
-  role: (hit: Hit) => SinkHit['axisRole'],
-  copiedInside: (hit: Hit) => boolean,
-): readonly SinkHit[] =>
-  hits.filter(counts).map((hit) => ({ ...hit, axisRole: role(hit), copiedInside: copiedInside(hit) }));
-
-export function emit(
-  applied: Applied,
-  kind: SinkEvent['kind'],
-  operands: readonly Operand[],
-  more: Partial<SinkEvent>,
-): void {
-  if (operands.every((o) => o.hits.length === 0)) return;
-  const { layer, node, frame, run, args, operator } = applied;
-  const fn = node.kind === 'call' ? (node.children.find((c) => c.field === 'function') ?? null) : null;
-  run.sink({
-    kind,
-    callee: layer ? layer.name : operator.name,
-    node,
-    frame,
-    operands,
-    contracted: -1,
-    weight: layer ? { module: fn, index: null, length: null, layer } : null,
-    outWidth: null,
-    args,
-    equation: null,
-    byWeight: false,
-    ...more,
-  });
-}
 
 export function applySink(applied: Applied): Value {
   const { operator, args, run } = applied;

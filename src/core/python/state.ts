@@ -6,32 +6,8 @@ import { equal } from '../tensor/dim';
 import { carriesReplica, freshId, knownAxis, mapAxes, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Shape, Tensor } from '../tensor/value';
-import type { Heap } from './heap';
-import type { ClassModel } from './model';
+import type { Heap, HeapItem } from './heap';
 import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
-
-export type HeapItem =
-  | {
-      readonly kind: 'list';
-      readonly items: readonly Value[];
-      /** More items of the same kinds may follow. */
-      readonly open: boolean;
-      /** `list`, or the module class that holds the items: `nn.Sequential`, `nn.ModuleList`. */
-      readonly tag: string;
-    }
-  | {
-      readonly kind: 'dict';
-      readonly entries: ReadonlyMap<string, Value>;
-      readonly open: boolean;
-      readonly tag: string;
-    }
-  | {
-      readonly kind: 'object';
-      readonly model: ClassModel | null;
-      readonly attributes: ReadonlyMap<string, Value>;
-      /** False until `__init__` has run. */
-      readonly ready: boolean;
-    };
 
 export interface State {
   readonly names: Map<string, Value>;

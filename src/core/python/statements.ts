@@ -1,9 +1,8 @@
 /** Runs statements over the abstract state. */
 import { UNKNOWN_SHAPE, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
-import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
-import { asString, asTensor, placeOf } from './access';
+import { asString, asTensor, nameSymbol, placeOf } from './access';
 import { overwrite } from './calls';
 import { arithmetic } from './expressions';
 import { passes } from './iterate';
@@ -165,13 +164,6 @@ export function assign(target: Node, value: Value, frame: Frame, run: Run): void
   }
 }
 
-function nameSymbol(dim: Dim, name: string, run: Run): void {
-  const [only] = dim ?? [];
-  const [symbol] = only?.symbols ?? [];
-  if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
-    run.nameSymbol(symbol, name);
-}
-
 const labelled = (value: Value, label: string): Value => {
   if (value.kind === 'tensor' && value.label === '') return { ...value, label };
   if (value.kind === 'unknown' && value.label === '' && value.id >= 0) return { ...value, label };
@@ -275,6 +267,7 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   const name = childOf(target, 'attribute');
   if (!object || !name) return;
   const owner = run.evaluate(object, frame);
+  if (value.kind === 'int') nameSymbol(value.dim, textOf(name), run);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item?.kind === 'object') {
     const attributes = new Map(item.attributes).set(textOf(name), labelled(value, textOf(target)));

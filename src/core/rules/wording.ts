@@ -35,11 +35,28 @@ export const sinkText = (match: Match): string => {
 export const when = (match: Match): string =>
   match.when.length > 0 ? ` (when ${match.when.map(short).join(' and ')})` : '';
 
+/** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */
 export function costText(match: Match): string {
-  const parts = [
-    match.cost.bytesText === '?' ? null : `${match.cost.bytesText} bytes`,
-    match.cost.flopsText === '?' || match.cost.flopsText === '0' ? null : `${match.cost.flopsText} operations`,
-  ];
-  const known = parts.filter((p) => p !== null);
-  return known.length > 0 ? `: ${known.join(', ')} per call` : '';
+  const bytes = match.size(match.cost.bytes);
+  if (bytes !== null) return `: ${amount(bytes)} per call${boundAt(match)}`;
+  return match.cost.bytesText.includes('?') ? '' : `: ${match.cost.bytesText} bytes per call`;
+}
+
+/** ` at B=1024`: the bindings that the number depends on. */
+function boundAt(match: Match): string {
+  const used = Object.entries(match.bindings).filter(([name]) =>
+    new RegExp(`\\b${name}\\b`).test(match.cost.bytesText),
+  );
+  return used.length > 0 ? ` at ${used.map(([name, value]) => `${name}=${value}`).join(', ')}` : '';
+}
+
+export function amount(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit] ?? ''}`;
 }
