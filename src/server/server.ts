@@ -67,13 +67,18 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     const document = documents.get(uri);
     if (!document || !settings.isKnown(uri)) return;
     const started = performance.now();
-    const diagnostics = diagnosticsOf(ready(), document);
+    try {
+      const diagnostics = diagnosticsOf(ready(), document);
+      void connection.sendDiagnostics({ uri, version: document.text.version, diagnostics });
+    } catch (error) {
+      // A defect in one document must not end the server for the others.
+      connection.console.error(`${uri}: ${error instanceof Error ? error.stack : String(error)}`);
+    }
     lastCheck.set(uri, performance.now() - started);
-    void connection.sendDiagnostics({ uri, version: document.text.version, diagnostics });
   };
   const publishAll = (): void => {
     ready().forget();
-    documents.keys().forEach(publish);
+    for (const uri of documents.keys()) scheduler.schedule(uri, 0);
     if (client.workspace?.codeLens?.refreshSupport) void connection.sendRequest(CodeLensRefreshRequest.type);
   };
   const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
