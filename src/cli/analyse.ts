@@ -5,7 +5,7 @@ import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import { compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import type { Config } from '../project/config';
-import { checkFile, type FileOutcome } from '../project/check-files';
+import { checkFile, isChecked, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
 import { excluder, selector } from '../project/select';
 import { reportPath, walk } from '../project/walk';
@@ -32,8 +32,6 @@ export interface AnalyseOptions {
   readonly jobs: number | null;
 }
 
-export const isPython = (name: string): boolean => name.endsWith('.py');
-
 /** What the engine is asked for, the same for every file of a run; without the files, which each thread reads itself. */
 export function checkOptions({ config, hints }: Pick<AnalyseOptions, 'config' | 'hints'>): Omit<CheckOptions, 'files'> {
   return { hints: hints || config.hints, shapes: config.shapes };
@@ -41,7 +39,7 @@ export function checkOptions({ config, hints }: Pick<AnalyseOptions, 'config' | 
 
 export async function analyse(context: Context, paths: readonly string[], options: AnalyseOptions): Promise<Analysed> {
   const started = performance.now();
-  const found = walk(context.root, paths, isPython);
+  const found = walk(context.root, paths, isChecked);
   const excluded = excluder(options.config);
   const wanted = found.files
     .filter((file) => !excluded(reportPath(options.config.folder, file)))

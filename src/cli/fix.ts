@@ -38,7 +38,7 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
   const left: Finding[] = [];
   for (const path of new Set(report.findings.map((finding) => finding.path))) {
     const text = texts.get(path);
-    if (text === undefined) continue; // A finding whose broadcast is in a file outside the run.
+    if (text === undefined) continue; // A model: `ikbo rewrite` makes a new file of it.
     const fixed = fixText(engine, path, text, options);
     left.push(...fixed.left);
     if (fixed.text === text) continue;

@@ -7,6 +7,7 @@ import type { Context } from './context';
 import { devices } from './devices';
 import { explain } from './explain';
 import { fix } from './fix';
+import { rewrite, show, type RewriteArguments } from './models';
 import { EXIT, type ExitCode } from './output';
 
 const EXIT_CODES = `
@@ -33,7 +34,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
 
   root
     .command('check')
-    .description('report materialized broadcasts in Python files')
+    .description('report materialized broadcasts in Python files and ONNX models')
     .argument('[paths...]', 'files and folders (default: the current folder); - reads standard input')
     .addOption(new Option('--format <format>', 'how to print').choices(FORMATS).default('text'))
     .option('--hints', 'also report broadcasts that are read without a copy', false)
@@ -111,6 +112,29 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--json', 'print the result as JSON', false)
     .option('--markdown', 'print the result as a Markdown table', false)
     .action(async (options: BenchArguments) => set(await bench(context, options)));
+
+  root
+    .command('show')
+    .description('print an ONNX model as text, weights elided')
+    .argument('<model>', 'an .onnx file')
+    .option('--around <name>', 'only what is near this node or value')
+    .action((model: string, options: { around?: string }) => set(show(context, model, options.around)));
+
+  root
+    .command('rewrite')
+    .description('rewrite an ONNX model into a new file; the original is never overwritten')
+    .argument('<model>', 'an .onnx file')
+    .addOption(
+      new Option('--target <target>', 'standard operators, or ai.ikbo functions')
+        .choices(['standard', 'ikbo'] as const)
+        .default('standard' as const),
+    )
+    .option('--only <id>', 'only this rule or RULE:LINE; may be repeated', collect, [])
+    .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
+    .option('--force', 'also where the sizes make it a loss', false)
+    .action((model: string, options: Omit<RewriteArguments, 'output'> & { readonly output?: string }) =>
+      set(rewrite(context, model, { ...options, output: options.output ?? null })),
+    );
 
   root
     .command('devices')

@@ -1,17 +1,44 @@
 /** Reads and checks files one by one: what one thread of a run does. */
 import { join } from 'node:path';
 import type { Analysis, CheckOptions, Engine } from '../core/engine';
+import { checkModel, OnnxError } from '../core/onnx';
+import { openFileBytes } from './byte-source';
 import { readText } from './read-text';
+import { describeError } from './walk';
 
 export type FileOutcome =
   | { readonly path: string; readonly problem: string }
-  /** `text` is there only where the report needs it: for files with findings. */
+  /** `text` is there only where the report needs it: for sources with findings. A model has none. */
   | { readonly path: string; readonly analysis: Analysis; readonly text: string | null };
 
+export const isPython = (name: string): boolean => name.endsWith('.py');
+export const isModel = (name: string): boolean => name.endsWith('.onnx');
+/** What a walk through folders picks up. */
+export const isChecked = (name: string): boolean => isPython(name) || isModel(name);
+
 export function checkFile(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
+  return isModel(path) ? checkModelFile(root, path, options) : checkSource(engine, root, path, options);
+}
+
+function checkSource(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
   const read = readText(join(root, path));
   if ('problem' in read) return { path, problem: read.problem };
   const analysis = engine.check(path, read.text, options);
   const needed = analysis.findings.length + analysis.suppressed.length > 0;
   return { path, analysis, text: needed ? read.text : null };
+}
+
+function checkModelFile(root: string, path: string, options: CheckOptions): FileOutcome {
+  try {
+    const source = openFileBytes(join(root, path));
+    try {
+      const analysis = checkModel(path, source, { shapes: options.shapes ?? {} });
+      const [problem] = analysis.parsed ? [] : analysis.notes;
+      return problem ? { path, problem: problem.message } : { path, analysis, text: null };
+    } finally {
+      source.close();
+    }
+  } catch (error) {
+    return { path, problem: error instanceof OnnxError ? error.message : describeError(error) };
+  }
 }

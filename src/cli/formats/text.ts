@@ -28,8 +28,12 @@ export function textReport(
 
 function summary({ findings, errors, stats }: Report): string {
   const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`;
-  const fixable = findings.filter((finding) => finding.rewrites.some((rewrite) => rewrite.tier === 'safe')).length;
-  const tail = fixable > 0 ? `, ${fixable} fixable with \`ikbo fix\`` : '';
+  const safe = findings.filter((finding) => finding.rewrites.some((rewrite) => rewrite.tier === 'safe'));
+  const models = safe.filter((finding) => finding.path.endsWith('.onnx')).length;
+  const tail = [
+    ...(safe.length > models ? [`, ${safe.length - models} fixable with \`ikbo fix\``] : []),
+    ...(models > 0 ? [`, ${models} with \`ikbo rewrite\``] : []),
+  ].join('');
   const failed = errors.length > 0 ? `, ${count(errors.length, 'error')}` : '';
   return `${count(findings.length, 'finding')}${tail}${failed} in ${count(stats.files, 'file')} (${stats.milliseconds} ms)`;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { ModelProtoSchema, type GraphProto, type NodeProto } from 'onnx-buf';
 import fc from 'fast-check';
-import { openFileBytes } from '../../../src/cli/byte-source';
+import { openFileBytes } from '../../../src/project/byte-source';
 import { readValues } from '../../../src/core/onnx/data';
 import {
   bytesOf,

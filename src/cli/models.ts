@@ -1,0 +1,100 @@
+/** `ikbo show` and `ikbo rewrite`: ONNX models. The original is only read. */
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  chunks,
+  OnnxError,
+  readModel,
+  rewriteModel,
+  showModel,
+  type ByteSource,
+  type RewrittenModel,
+} from '../core/onnx';
+import { openFileBytes } from '../project/byte-source';
+import { findConfig } from '../project/config';
+import { describeError } from '../project/walk';
+import type { Context } from './context';
+import { EXIT, UsageError, type ExitCode } from './output';
+
+/** Prints the model in ONNX's textual syntax, weights elided; `around` names a node or value. */
+export function show(context: Context, file: string, around: string | undefined): ExitCode {
+  return withModel(context, file, (source) => {
+    const model = readModel(source);
+    try {
+      context.output.out(showModel(model, around === undefined ? {} : { around }).text);
+    } catch (error) {
+      if (error instanceof OnnxError) throw error;
+      throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return EXIT.clean;
+  });
+}
+
+export interface RewriteArguments {
+  readonly target: 'standard' | 'ikbo';
+  readonly only: readonly string[];
+  readonly output: string | null;
+  readonly force: boolean;
+}
+
+/** 0 when a model was written, 1 when nothing could be rewritten (the reasons are printed), 2 on failure. */
+export function rewrite(context: Context, file: string, given: RewriteArguments): ExitCode {
+  const output = given.output ?? file.replace(/(\.onnx)?$/, '.ikbo.onnx');
+  const target = resolve(context.root, output);
+  if (target === resolve(context.root, file))
+    throw new UsageError(`${output}: the original is never overwritten; choose another name with -o`);
+  return withModel(context, file, (source) => {
+    const { shapes } = findConfig(context.root);
+    const rewritten = rewriteModel(file, source, {
+      shapes,
+      only: given.only,
+      target: given.target,
+      force: given.force,
+    });
+    for (const { finding, title, reason } of rewritten.outcomes) {
+      const outcome = reason === null ? title : `not rewritten: ${reason}`;
+      context.output.error(`${finding.path}:${finding.line}: ${finding.rule} ${outcome}\n`);
+    }
+    const done = rewritten.outcomes.filter(({ reason }) => reason === null).length;
+    if (done === 0) {
+      context.output.error(`${file}: nothing to rewrite\n`);
+      return EXIT.findings;
+    }
+    writePieces(target, output, source, rewritten);
+    context.output.error(`${output}: ${done} rewrite${done === 1 ? '' : 's'}, ${rewritten.size} bytes\n`);
+    return EXIT.clean;
+  });
+}
+
+function withModel(context: Context, file: string, work: (source: ByteSource) => ExitCode): ExitCode {
+  try {
+    const source = openFileBytes(resolve(context.root, file));
+    try {
+      return work(source);
+    } finally {
+      source.close();
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    if (error instanceof OnnxError) throw new UsageError(`${file}: ${error.message}`);
+    if (error instanceof Error && 'code' in error) throw new UsageError(`${file}: ${describeError(error)}`);
+    throw error;
+  }
+}
+
+/** Written beside the target and moved there when whole, so that a crash leaves no half model. */
+function writePieces(target: string, shown: string, source: ByteSource, { pieces }: RewrittenModel): void {
+  const fresh = `${target}.tmp`;
+  try {
+    const descriptor = openSync(fresh, 'w');
+    try {
+      for (const bytes of chunks(source, pieces)) writeSync(descriptor, bytes);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(fresh, target);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw new UsageError(`${shown}: not written: ${describeError(error)}`);
+  }
+}
