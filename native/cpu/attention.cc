@@ -214,6 +214,12 @@ void start_rows(const Scratch &scratch, int64_t rows, int64_t sums) {
     std::fill(scratch.total, scratch.total + rows, 0.0f);
 }
 
+// What packing does to the weights where operands are packed as bf16, so that a row's result does not depend on its group.
+void round_weights(const State &s, float *weights, int64_t count, uint16_t *temporary) {
+    s.simd.narrow(IKBO_BF16, weights, temporary, count);
+    s.simd.widen(IKBO_BF16, temporary, weights, count);
+}
+
 // The same as attend_rows for few rows, without packing: a dot product and a scaled addition per key.
 void attend_few_rows(const State &s, const Args &a, const Task &task, int64_t rows, const Keys &keys, int64_t sums_stride,
                      const Scratch &scratch) {
@@ -243,6 +249,7 @@ void attend_few_rows(const State &s, const Args &a, const Task &task, int64_t ro
             const float factor = s.simd.softmax(scratch.scores + i * key_block, count, count, shape.scale, scratch.maximum + i,
                                                 scratch.total + i);
             if (first > 0) s.simd.scale(factor, scratch.sums + i * sums_stride, width);
+            if (s.kernel.bf16) round_weights(s, scratch.scores + i * key_block, count, static_cast<uint16_t *>(scratch.weights));
         }
         for (int64_t key = 0; key < count; ++key) {
             const float *v = row_of(keys.v, first + key);

@@ -8,7 +8,7 @@ namespace ikbo::cpu {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr int64_t depth_block = 256; // a strip of b stays in the first-level cache while the strips of a pass
+constexpr int64_t depth_block_bytes = 1024; // of one vector: a strip of b stays in the first-level cache
 constexpr int64_t pack_chunk = 128;
 
 std::size_t packed_element(const Kernel &kernel) { return kernel.bf16 ? 2 : 4; }
@@ -17,23 +17,32 @@ int64_t offset(Layout layout, int64_t vector, int64_t k) {
     return k / layout.group * layout.step * layout.group + vector * layout.group + k % layout.group;
 }
 
-// Scatters vector `i` of a strip: one element a depth step.
-template <class T> void scatter(const T *values, Layout layout, int64_t i, int64_t at, int64_t count, T *strip) {
-    if (layout.group == 1) {
-        T *to = strip + at * layout.step + i;
-        for (int64_t k = 0; k < count; ++k) to[k * layout.step] = values[k];
-    } else {
-        for (int64_t k = 0; k < count; ++k) strip[offset(layout, i, at + k)] = values[k];
-    }
+// Scatters vector `i` of a strip, a group of its depth at a time.
+template <int64_t group, class T>
+void scatter_groups(const T *values, int64_t step, int64_t i, int64_t at, int64_t count, T *strip) {
+    T *to = strip + at * step + i * group;
+    int64_t k = 0;
+    for (; k + group <= count; k += group) std::memcpy(to + k * step, values + k, group * sizeof(T));
+    for (int64_t j = k; j < count; ++j) to[k * step + j - k] = values[j];
 }
 
+template <class T> void scatter(const T *values, Layout layout, int64_t i, int64_t at, int64_t count, T *strip) {
+    if (layout.group == 1) return scatter_groups<1>(values, layout.step, i, at, count, strip);
+    if (layout.group == 2 && at % 2 == 0) return scatter_groups<2>(values, layout.step, i, at, count, strip);
+    if (layout.group == 32 && at % 32 == 0) return scatter_groups<32>(values, layout.step, i, at, count, strip);
+    for (int64_t k = 0; k < count; ++k) strip[offset(layout, i, at + k)] = values[k];
+}
+
+// Places element k of the first `count` vectors of a strip; the others become zero.
 template <class T> void place_row(const T *values, Layout layout, int64_t k, int64_t count, T *strip) {
     if (layout.group == 1) {
         std::memcpy(strip + k * layout.step, values, static_cast<std::size_t>(count) * sizeof(T));
         std::fill(strip + k * layout.step + count, strip + (k + 1) * layout.step, T{});
-    } else {
-        for (int64_t i = 0; i < layout.step; ++i) strip[offset(layout, i, k)] = i < count ? values[i] : T{};
+        return;
     }
+    T *to = strip + offset(layout, 0, k);
+    for (int64_t i = 0; i < count; ++i) to[i * layout.group] = values[i];
+    for (int64_t i = count; i < layout.step; ++i) to[i * layout.group] = T{};
 }
 
 // Reads `count` elements as packed elements: widened to fp32, or rounded to bf16.
@@ -123,6 +132,8 @@ void multiply(const Kernel &kernel, Operand a, Operand b, int64_t depth, float *
     const auto size = static_cast<int64_t>(packed_element(kernel));
     const auto *a_bytes = static_cast<const std::byte *>(a.memory);
     const auto *b_bytes = static_cast<const std::byte *>(b.memory);
+    const int64_t depth_block = depth_block_bytes / size;
+    if (kernel.enter != nullptr) kernel.enter();
     for (int64_t k = 0; k < depth; k += depth_block) {
         const int64_t n = std::min(depth_block, depth - k);
         for (int64_t j = 0; j < b.strips; ++j)

@@ -18,6 +18,7 @@ struct Kernel {
     Layout a, b;
     int32_t depth_unit; // packed depth is a multiple of it; the rest is zero
     bool bf16;          // packed elements are bf16, else fp32
+    void (*enter)();    // called by a thread before it multiplies, or null
     // c[i * stride + j] += sum_k a[i, k] b[j, k] for a.step x b.step; accumulates in fp32.
     void (*multiply)(int64_t depth, const void *a, const void *b, float *c, int64_t stride);
 };

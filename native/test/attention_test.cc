@@ -143,6 +143,13 @@ TEST(Attention, QueriesAndHeads) {
                 check({3, 2, queries, 77, heads, key_heads, 64}, dtype);
 }
 
+TEST(Attention, OneQueryPerCandidate) { // few rows alone, many when gathered by user: both ways must be as exact
+    for (const int32_t dtype : dtypes) {
+        check({64, 4, 1, 256, 4, 4, 64}, dtype);
+        check({64, 4, 1, 50, 1, 1, 64}, dtype);
+    }
+}
+
 TEST(Attention, HeadWidths) {
     for (const int64_t width : {1, 8, 63, 128})
         check({4, 2, 9, 130, 2, 1, width}, IKBO_FP32);
