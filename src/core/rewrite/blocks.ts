@@ -80,4 +80,6 @@ function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {
   return { text: hoist(draft, operand, 'block'), base, copy: null };
 }
 
-export const isCopied = (part: Part): part is Part & { copy: NonNullable<Part['copy']> } => part.copy !== null;
+export type CopiedPart = Part & { readonly copy: NonNullable<Part['copy']> };
+
+export const isCopied = (part: Part): part is CopiedPart => part.copy !== null;

@@ -4,7 +4,7 @@
  */
 import type { Match } from '../judge/match';
 import type { Node } from '../python/syntax';
-import { type Concatenation, type Part, isCopied, readConcatenation } from './blocks';
+import { type Concatenation, type CopiedPart, type Part, isCopied, readConcatenation } from './blocks';
 import { type Edit, insertBefore, replace, roomFor } from './edit';
 import { canHoist, conditionsOf } from './guards';
 import { type Product, productOf } from './product';
@@ -103,10 +103,21 @@ function mapRows(group: Group, value: string): string {
   return replicate.apply(value);
 }
 
-/** Refuses when no term has all rows by itself, so that the sum would come out too small. */
+/** Refuses when no term has all rows of some axis by itself, so that the sum would come out too small. */
 function requireFullRows(parts: readonly Part[]): void {
-  const full = parts.some((part) => !isCopied(part) || !broadcasts(part.copy.replicate, part.copy.replicas));
-  if (!full) refuse('every block is a broadcast view: multiply first and expand the result');
+  if (parts.some((part) => !isCopied(part) || !broadcasts(part.copy.replicate, part.copy.replicas))) return;
+  const axes = parts.map((part) => new Set(isCopied(part) ? broadcastAxes(part) : []));
+  const [first, ...others] = axes;
+  const short = [...(first ?? [])].some((axis) => others.every((other) => other.has(axis)));
+  if (short) refuse('every block is a broadcast view: multiply first and expand the result');
+}
+
+/** Axes, from the front, along which the source of a part has one row only. Refuses where they cannot be counted. */
+function broadcastAxes({ copy: { replicas } }: CopiedPart): readonly number[] {
+  return replicas.map(({ axis, rank }) => {
+    if (axis >= 0) return axis;
+    return rank === null ? refuse('the axes that are copied cannot be counted') : axis + rank;
+  });
 }
 
 /** True where an expression with an operator needs no parentheses. */
