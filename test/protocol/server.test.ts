@@ -173,6 +173,22 @@ describe('language server', () => {
     assert.deepEqual(stale, []);
   });
 
+  it('explains why there is no fix', async () => {
+    await start();
+    const text = RANKER.replace(
+      'self.fc = nn.Linear(512 + 256, 64)',
+      'self.fc = nn.utils.spectral_norm(nn.Linear(512 + 256, 64))',
+    );
+    client.open(URI, text);
+    const [finding] = await client.diagnostics(URI);
+    assert.ok(finding);
+    const actions = await client.actions(URI, finding.range.start);
+    assert.ok(actions.every(({ title }) => !title.includes('(safe)')));
+    const explain = actions.find(({ title }) => title === 'IKB101: Explain why there is no fix');
+    await client.connection.sendRequest('workspace/executeCommand', explain?.command);
+    assert.match(client.messages.join(), /^IKB101\. .*spectral_norm/);
+  });
+
   it('ignores a rule on a line, and adds to a comment that is there', async () => {
     await start();
     client.open(URI, RANKER);
