@@ -27,7 +27,7 @@ import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
 import { createSession, type Session } from './session';
 
-/** A document is checked once it has been quiet for half as long as its last check took, within these bounds (milliseconds). */
+/** A document is checked once it has been quiet for a quarter of its last check's time, within these bounds (milliseconds). */
 const SHORTEST_WAIT = 5;
 const LONGEST_WAIT = 300;
 /** Other documents may import the changed one; they can wait until typing pauses. */
@@ -83,7 +83,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   };
   const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
   const checkSoon = (uri: string) =>
-    scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 2)));
+    scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 4)));
 
   connection.onInitialize(async ({ capabilities, workspaceFolders, initializationOptions }) => {
     client = capabilities;
