@@ -28,6 +28,11 @@ function fixedRole(id: string): ArmRow['role'] | null {
   return BOUNDS.includes(id) ? 'bound' : null;
 }
 
+/** As drawn: only a difference that the statistics confirm is pointed out. */
+export function shownRole({ role, speedup }: ArmRow): ArmRow['role'] {
+  return role === 'best' && speedup?.verdict !== 'faster' ? 'other' : role;
+}
+
 /** The longest time that a bar or its interval reaches. */
 export function longest(rows: readonly ArmRow[]): number {
   return Math.max(0, ...rows.map(({ arm }) => Math.max(arm.timing?.median ?? 0, arm.timing?.high ?? 0)));

@@ -1,13 +1,7 @@
 /** One bar per arm: its median, the 95 % interval of the median as a whisker, and the speed-up. */
-import type { ArmRow } from './arms';
-import { longest } from './arms';
+import { longest, shownRole, type ArmRow } from './arms';
 import { h, setFraction } from './dom';
 import { milliseconds, times } from './format';
-
-/** Only a difference that the statistics confirm is pointed out. */
-function roleOf({ role, speedup }: ArmRow): ArmRow['role'] {
-  return role === 'best' && speedup?.verdict !== 'faster' ? 'other' : role;
-}
 
 const NOTES: Readonly<Record<ArmRow['role'], string>> = {
   base: 'with the bundled kernels',
@@ -25,7 +19,7 @@ export function chart(rows: readonly ArmRow[]): HTMLElement {
 
 function bar(row: ArmRow, scale: number): HTMLElement {
   const { arm, speedup } = row;
-  const role = roleOf(row);
+  const role = shownRole(row);
   const label = h(
     'div.label',
     {},

@@ -27,7 +27,7 @@ export function choiceView(dispatch: Dispatch, send: (message: FromPanel) => voi
     );
     fill(
       detail,
-      h('p', {}, choice.detail),
+      h('p', {}, ...withCode(choice.detail)),
       choice.kind === 'finding' && reveal,
       h('code.formula', { title: OPS[choice.op].title }, OPS[choice.op].formula),
     );
@@ -41,4 +41,9 @@ export function choiceView(dispatch: Dispatch, send: (message: FromPanel) => voi
       select.disabled = progress !== null;
     },
   };
+}
+
+/** Names between backticks, as messages have them, in the font of code. */
+function withCode(text: string): (HTMLElement | string)[] {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? h('code', {}, part) : part));
 }

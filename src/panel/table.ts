@@ -1,6 +1,6 @@
 /** The same run as numbers: what the chart shows, and what it cannot. */
 import type { BenchResult } from '../protocol/bench';
-import type { ArmRow } from './arms';
+import { shownRole, type ArmRow } from './arms';
 import { h } from './dom';
 import { bytes, milliseconds, millisecondRange, significant, times } from './format';
 
@@ -12,7 +12,9 @@ export function table(rows: readonly ArmRow[], { ceilings }: BenchResult['enviro
     if (value === null) return '';
     return ceiling ? `${significant(value)} (${Math.round((100 * value) / ceiling)} %)` : significant(value);
   };
-  const body = rows.map(({ arm, role, speedup }) => {
+  const body = rows.map((row) => {
+    const { arm, speedup } = row;
+    const role = shownRole(row);
     const { timing } = arm;
     const cell = (text: string) => h('td', {}, text || '–');
     return h(
