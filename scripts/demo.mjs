@@ -40,8 +40,6 @@ function writeCopies(findings, applyEdits) {
   );
 }
 
-const bytes = (n) => (n < 1e6 ? `${(n / 1e3).toFixed(0)} kB` : `${(n / 1e6).toFixed(1)} MB`);
-
 function numericCheck(rewrites) {
   const pairs = rewrites.flatMap(({ finding, path }) => [join(root, finding.path), path]);
   const env = { ...process.env, PYTHONPATH: join(root, 'kernels/python') };
@@ -90,7 +88,7 @@ try {
   if (noTorch) console.log(`Not checked: ${noTorch}`);
   for (const one of checked) {
     const outcome = one.ok
-      ? `relative error ${one.relative.toExponential(1)}, allocated ${bytes(one.bytes[0])} -> ${bytes(one.bytes[1])}`
+      ? `relative error ${one.relative.toExponential(1)}`
       : `FAILED ${one.error ?? `relative error ${one.relative}`}`;
     console.log(`${basename(one.finding.path).padEnd(24)} ${one.finding.rule} ${one.rewrite.id.padEnd(12)} ${outcome}`);
   }
