@@ -27,7 +27,11 @@ export const asHits = (
   role: (hit: Hit) => SinkHit['axisRole'],
   copiedInside: (hit: Hit) => boolean,
 ): readonly SinkHit[] =>
-  hits.filter(counts).map((hit) => ({ ...hit, axisRole: role(hit), copiedInside: copiedInside(hit) }));
+  hits.filter(counts).map((hit) => ({
+    ...hit,
+    axisRole: role(hit), // Only the operand itself can be a view that the sink copies: terms of a sum have been added up before.
+    copiedInside: hit.via === 'whole' && copiedInside(hit),
+  }));
 
 export function emit(
   applied: Applied,

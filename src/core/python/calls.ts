@@ -1,5 +1,5 @@
 /** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
-import { canonicalName, operatorNamed } from '../tensor/operators';
+import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
 import { OTHER } from '../tensor/axis-map';
 import { hitsOf } from '../tensor/contract';
 import {
@@ -84,7 +84,7 @@ function liftedList(args: Args, frame: Frame, run: Run, apply: (args: Args) => V
 function callName(path: string, args: Args, node: Node, frame: Frame, run: Run): Value {
   const name = canonicalName(path);
   if (isBuiltin(name)) return callBuiltin(name, args, node, frame, run);
-  const operator = operatorNamed(name);
+  const operator = operatorNamed(name) ?? atenOperator(path);
   if (operator && !name.startsWith('nn.')) {
     return liftedList(args, frame, run, (chosen) =>
       applyOperator({ operator, args: chosen, node, frame, run, layer: null }),

@@ -359,7 +359,7 @@ function comparison(node: Node, frame: Frame, run: Run): Value {
   if (truth !== null) return { kind: 'bool', value: truth };
   const values = node.children.filter((c) => c.field !== 'operators').map((c) => run.evaluate(c, frame));
   const tensors = values.filter((v) => v.kind === 'tensor');
-  if (tensors.length === 0) return TRUTH;
+  if (tensors.length === 0) return values.some((v) => v.kind === 'unknown') ? unknown('mask') : TRUTH;
   const all = values.flatMap((v) => asTensor(v, run) ?? []);
   return { ...pointwise(all, placeOf(node), 'comparison'), content: 'mask' };
 }

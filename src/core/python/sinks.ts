@@ -85,10 +85,11 @@ function rowOperand({ args }: Applied, t: Tensor | null, at: number, contracted 
 /** After a sink the rows are products: what was a replica has been paid for, and is not reported again. */
 export const spent = (t: Tensor): Tensor => ({ ...mapReplicas(t, () => null), form: null });
 
-function linearSink(applied: Applied, t: Tensor | null): Value {
+function linearSink(applied: Applied, input: Tensor | null): Value {
   const { layer, node, args, run } = applied;
   const place = placeOf(node);
-  if (!t) return tensor(UNKNOWN_SHAPE, { place });
+  if (!input) return tensor(UNKNOWN_SHAPE, { place });
+  const t = flatConcatenation(input);
   const weight = layer ? null : argument(args, 1, 'weight');
   const width: Dim = layer
     ? asDim(argument(layer.args, 1, 'out_features'))
@@ -98,6 +99,15 @@ function linearSink(applied: Applied, t: Tensor | null): Value {
   emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width });
   void run;
   return projected(t, -1, width, place);
+}
+
+/** A cat on axis 1 of rows picked by an index, rank unknown: features of rows are what such rows are joined with. */
+function flatConcatenation(t: Tensor): Tensor {
+  if (rankOf(t.shape) !== null || t.form?.axis !== 1) return t;
+  const gathers = t.form.blocks.some((b) =>
+    b.terms.some((term) => term.factors.some((f) => f.shape.head[0]?.replica?.map.kind === 'indexed')),
+  );
+  return gathers ? { ...t, shape: withRank(t, 2) ?? t.shape } : t;
 }
 
 /** The result of contracting one axis with a weight: same axes, another width. */
@@ -156,12 +166,15 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
       ? (node.children.find((c) => c.field === (i === 0 ? 'left' : 'right')) ?? null)
       : argumentNode(args, i + from, i === 0 ? 'input' : 'other');
   const strict = applied.operator.name === 'bmm' || applied.operator.name === 'baddbmm';
-  const [a, b] = strict
+  const [a, given] = strict
     ? [left, right].map((t) => ({ ...t, shape: withRank(t, 3) ?? t.shape }))
     : applied.operator.name === 'mm'
       ? [left, right].map((t) => ({ ...t, shape: withRank(t, 2) ?? t.shape }))
       : [left, right];
-  if (!a || !b) return tensor(UNKNOWN_SHAPE, { place });
+  if (!a || !given) return tensor(UNKNOWN_SHAPE, { place });
+  // W @ cat([..], dim=1) of unknown rank: on two axes the copied rows would be the contracted ones.
+  const b =
+    rankOf(a.shape) === 2 && given.form?.axis === 1 ? { ...given, shape: withRank(given, 3) ?? given.shape } : given;
   const contractedRight = rankOf(b.shape) === 1 ? -1 : -2;
   const byRightWeight = isWeight(b) && rankOf(b.shape) === 2;
   const byLeftWeight = isWeight(a) && rankOf(a.shape) === 2;

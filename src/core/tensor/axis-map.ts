@@ -34,7 +34,8 @@ export function compose(outer: MappedAxis, inner: MappedAxis): MappedAxis {
 function composeMaps(outer: AxisMap, inner: MappedAxis): AxisMap {
   const { map } = inner;
   if (map.kind === 'all') return ALL;
-  if (outer.kind === 'all') return isOne(inner.extent) ? map : OTHER;
+  // Row 0 of blocks and cycles is row 0 of their source.
+  if (outer.kind === 'all') return map.kind === 'blocks' || map.kind === 'cycle' ? ALL : OTHER;
   if (outer.kind === 'blocks' && map.kind === 'blocks') {
     const ratio = multiply(outer.ratio, map.ratio);
     return ratio ? { kind: 'blocks', ratio } : OTHER;

@@ -184,6 +184,10 @@ const byName = new Map<string, Operator>(OPERATORS.flatMap((o) => o.torch.map((n
 /** The operator behind a canonical name: `torch.cat`, `Tensor.repeat`, `F.linear`, `nn.Linear`, `einops.repeat`. */
 export const operatorNamed = (name: string): Operator | null => byName.get(name) ?? null;
 
+/** `torch.ops.aten.repeat` exists where `torch.repeat` does not: it is the method. */
+export const atenOperator = (path: string): Operator | null =>
+  path.startsWith('torch.ops.aten.') ? operatorNamed(canonicalName(path).replace(/^torch\./, 'Tensor.')) : null;
+
 const PREFIXES: readonly (readonly [RegExp, string])[] = [
   [/^torch\.nn\.functional\./, 'F.'],
   [/^torch\.nn\.modules\.\w+\./, 'nn.'],

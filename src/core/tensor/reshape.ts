@@ -1,6 +1,6 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { type MappedAxis, merge, split } from './axis-map';
-import { type Dim, divide, equal, product } from './dim';
+import { type Dim, divide, equal, isOne, product } from './dim';
 import { ONE_AXIS, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
 import type { Axis, Form, Place, Replica, Shape, Tensor } from './value';
 
@@ -67,10 +67,11 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   let from = axes.slice(front, axes.length - back);
   let into = to.slice(front, to.length - back);
   // view(-1, K) and view(B, -1): K that cannot be compared is taken to be the last axis, B the first.
-  if (into.length === 2 && from.length > 2 && sizes[front] === 'rest' && back === 0) {
+  const leading = sizes[front] === 'rest' || isProductOf(into[0] ?? null, from.slice(0, -1));
+  if (into.length === 2 && from.length > 2 && leading && back === 0) {
     const last = from[from.length - 1];
     if (last && equal(last.dim, into[1] ?? null) !== false) {
-      assumptions.push('the view keeps the last axis');
+      if (sizes[front + 1] !== 'rest') assumptions.push('the view keeps the last axis');
       back++;
       from = from.slice(0, -1);
       into = into.slice(0, -1);
@@ -138,6 +139,13 @@ function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nul
   const assumptions = same === true ? [] : ['the view ends in the width before the repeat'];
   return { ...made, assumptions: [...made.assumptions, ...assumptions] };
 }
+
+/** `b * t` for axes of which one is `t`, the others not comparable. */
+const isProductOf = (size: Dim, axes: readonly Axis[]): boolean =>
+  axes.some((axis) => {
+    const rest = isOne(axis.dim) ? null : divide(size, axis.dim);
+    return rest !== null && !isOne(rest);
+  });
 
 /** Cuts into the smallest groups whose products agree. */
 function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {
