@@ -171,13 +171,21 @@ describe('in a real editor', function () {
     });
   });
 
-  it('cancels a run within three seconds', async () => {
+  it('exports the run as a document', async () => {
+    await editor.panel().getByRole('button', { name: 'Markdown' }).click();
+    await editor.page.locator('.tab.active', { hasText: 'Untitled-1' }).waitFor();
+    await editor.page.locator('.view-line').filter({ hasText: 'As written' }).first().waitFor();
+    await editor.command('IKBO Lens: Open Benchmark');
+    await editor.panel().locator('.bar[data-arm=as-written]').waitFor();
+  });
+
+  it('runs and cancels by the keyboard, within three seconds', async () => {
     const panel = editor.panel();
     await small('60');
-    await panel.locator('#run').click();
+    await panel.locator('#seconds').press('Control+Enter');
     await panel.locator('.stage', { hasNotText: /^starting$/ }).waitFor();
     const asked = Date.now();
-    await panel.locator('#cancel').click();
+    await panel.locator('#cancel').press('Escape');
     await panel.getByText('Cancelled. Nothing was recorded.').waitFor();
     assert.ok(Date.now() - asked < 3000, `${Date.now() - asked} ms`);
   });
