@@ -1,6 +1,6 @@
 // Bundles every entry point into dist/ and copies what the bundles load at run time.
 //   node scripts/build.mjs [--watch] [--minify]
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { context, build } from 'esbuild';
@@ -46,8 +46,10 @@ if (existsSync(join(root, 'src/panel/main.ts'))) {
 }
 copyFileSync(require.resolve('web-tree-sitter/tree-sitter.wasm'), join(dist, 'tree-sitter.wasm'));
 copyFileSync(require.resolve('tree-sitter-python/tree-sitter-python.wasm'), join(dist, 'tree-sitter-python.wasm'));
-mkdirSync(join(dist, 'torch'), { recursive: true });
-copyFileSync(join(root, 'src/bench/torch/arms.py'), join(dist, 'torch/arms.py'));
+cpSync(join(root, 'src/bench/torch'), join(dist, 'torch'), {
+  recursive: true,
+  filter: (path) => !/__pycache__/.test(path),
+});
 
 if (process.argv.includes('--watch')) for (const target of targets) await (await context(target)).watch();
 else await Promise.all(targets.map((target) => build(target)));

@@ -20,7 +20,7 @@ export const BROADCAST_EXCLUDED = 'broadcast-excluded';
 
 interface ArmSpec extends Arm {
   readonly ops: readonly Op[];
-  readonly on: 'both' | 'cuda';
+  readonly on: 'both' | 'cpu' | 'cuda';
 }
 
 const LINEAR: readonly Op[] = ['concat-linear', 'linear-compression'];
@@ -32,13 +32,15 @@ const stage = (number: number, input: 'mapped' | 'copies' | 'folded' = 'mapped')
   input,
 });
 const torch = (form: string): Work => ({ kind: 'torch', form });
-const arm = (id: string, title: string, ops: readonly Op[], on: 'both' | 'cuda', work: Work): ArmSpec => ({
+const arm = (id: string, title: string, ops: readonly Op[], on: ArmSpec['on'], work: Work): ArmSpec => ({
   id,
   title,
   ops,
   on,
   work,
 });
+
+const FOLDED = 'Candidates folded into the queries';
 
 const SPECS: readonly ArmSpec[] = [
   arm(AS_WRITTEN, 'As written: copy, then compute', ALL, 'both', stage(STAGE.materialized)),
@@ -47,15 +49,29 @@ const SPECS: readonly ArmSpec[] = [
   arm('decomposed', 'Decomposed: two products, gather, add', LINEAR, 'both', stage(STAGE.decomposed)),
   arm('lookup', 'Lookup per candidate, no copy', ['attention'], 'both', stage(STAGE.decomposed)),
   arm('decomposed-padded', 'Decomposed, K padded', LINEAR, 'cuda', stage(STAGE.aligned)),
-  arm('tensor-core', 'Lookup, tensor-memory copies', ['attention'], 'cuda', stage(STAGE.aligned)),
-  arm('folded', 'Candidates folded into the queries', ['attention'], 'both', stage(STAGE.fused, 'folded')),
-  arm('ikbo', 'IKBO, fused', ALL, 'both', stage(STAGE.fused)),
+  arm('folded', FOLDED, ['attention'], 'cpu', stage(STAGE.fused, 'folded')),
+  arm('folded', FOLDED, ['attention'], 'cuda', stage(STAGE.warpSpecialized, 'folded')),
+  arm('ikbo', 'IKBO, fused', LINEAR, 'both', stage(STAGE.fused)),
+  arm('ikbo', 'IKBO, fused', ['attention'], 'cpu', stage(STAGE.fused)),
   arm('ikbo-ws', 'IKBO, warp-specialized', ALL, 'cuda', stage(STAGE.warpSpecialized)),
   arm('torch-as-written', 'PyTorch as written', ALL, 'both', torch('as-written')),
+  arm('torch-flash', 'PyTorch as written, flash backend', ['attention'], 'cuda', torch('flash')),
+  arm('torch-cudnn', 'PyTorch as written, cuDNN backend', ['attention'], 'cuda', torch('cudnn')),
+  arm('torch-compile', 'torch.compile as written', ALL, 'cuda', torch('compile-as-written')),
   arm('torch-decomposed', 'PyTorch decomposed', LINEAR, 'both', torch('decomposed')),
-  arm('torch-folded', 'PyTorch, candidates folded into the queries', ['attention'], 'both', torch('folded')),
-  arm('torch-compile', 'torch.compile as written', ALL, 'cuda', torch('compile')),
+  arm('torch-decomposed-padded', 'PyTorch decomposed, K padded before', LINEAR, 'cuda', torch('decomposed-padded')),
   arm('torch-compile-decomposed', 'torch.compile decomposed', LINEAR, 'cuda', torch('compile-decomposed')),
+  arm(
+    'torch-compile-padded',
+    'torch.compile decomposed, K padded before',
+    LINEAR,
+    'cuda',
+    torch('compile-decomposed-padded'),
+  ),
+  arm('torch-folded', 'PyTorch, candidates folded into the queries', ['attention'], 'both', torch('folded')),
+  arm('torch-folded-flash', 'PyTorch folded, flash backend', ['attention'], 'cuda', torch('folded-flash')),
+  arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
+  arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
 ];
 
 /** Folding needs equal, sorted groups: the candidates of a user become more query rows of that user. */
@@ -69,9 +85,12 @@ export function armsFor(
   request: Pick<BenchRequest, 'op' | 'dims' | 'grouping' | 'python'>,
   kind: DeviceInfo['kind'],
 ): readonly Arm[] {
+  const { Ku = 0, Kc = 0 } = request.dims;
   return SPECS.filter(({ id, ops, on, work }) => {
-    if (!ops.includes(request.op) || (on === 'cuda' && kind !== 'cuda')) return false;
+    if (!ops.includes(request.op) || (on !== 'both' && on !== kind)) return false;
     if (work.kind === 'torch' && request.python === null) return false;
-    return !id.endsWith('folded') || folds(request);
+    if (id.startsWith('torch') && id.endsWith('padded')) return Ku % 8 !== 0 || Kc % 8 !== 0;
+    if (id.includes('folded')) return folds(request);
+    return id !== 'torch-varlen' || !folds(request);
   }).map(({ id, title, work }) => ({ id, title, work }));
 }

@@ -69,6 +69,21 @@ describe('bench arms', () => {
     const all = ids({ python: 'python3' }, 'cuda');
     for (const id of ['padded', 'decomposed-padded', 'ikbo-ws', 'torch-compile']) assert.ok(all.includes(id), id);
   });
+  it('have ids of their own, for every request', () => {
+    for (const op of ['concat-linear', 'linear-compression', 'attention'] as const)
+      for (const kind of ['cpu', 'cuda'] as const)
+        for (const grouping of ['uniform', 'uneven'] as const) {
+          const dims = op === 'attention' ? attention : { ...LINEAR, Kc: 9, N: 4 };
+          const all = ids({ op, dims, grouping, python: 'python3' }, kind);
+          assert.equal(new Set(all).size, all.length, all.join());
+          assert.equal(all.filter((id) => id.startsWith('ikbo')).length, kind === 'cuda' && op !== 'attention' ? 2 : 1);
+        }
+  });
+  it('pads for PyTorch only where K needs it', () => {
+    const padded = (Kc: number) =>
+      ids({ dims: { ...LINEAR, Kc }, python: 'python3' }, 'cuda').includes('torch-compile-padded');
+    assert.deepEqual([padded(16), padded(9)], [false, true]);
+  });
   it('folds candidates only where groups are equal and in order', () => {
     assert.ok(folds({ op: 'attention', dims: attention, grouping: 'uniform' }));
     assert.ok(!folds({ op: 'attention', dims: attention, grouping: 'uneven' }));

@@ -3,81 +3,14 @@ answer a line on stdout; a failure is answered as {"error": text}. Ends when std
 
 import ctypes
 import json
-import math
 import signal
 import sys
 import time
 
+from forms import Problem
+
 answers = sys.stdout
 sys.stdout = sys.stderr  # what libraries print must not look like an answer
-
-
-class Problem:
-    """Operands, on the device, and the forms that compute on them. Every form takes one set of inputs."""
-
-    def __init__(self, torch, device, question):
-        self.torch, self.device = torch, device
-        self.dims, self.op, self.repeats = question["dims"], question["op"], question["repeats"]
-        self.dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[question["dtype"]]
-        self.files = question["files"]
-        d = self.dims
-        self.index = torch.from_file(self.files["index"], size=d["B"], dtype=torch.int32).to(device).long()
-        if self.op == "attention":
-            first = {
-                "q": self.read("q", d["B"], d["Q"], d["H"], d["D"]),
-                "k": self.read("k", d["U"], d["S"], d["Hkv"], d["D"]),
-                "v": self.read("v", d["U"], d["S"], d["Hkv"], d["D"]),
-            }
-        else:
-            columns = (d["N"],) if self.op == "linear-compression" else ()
-            first = {"user": self.read("user", d["U"], d["Ku"], *columns), "candidate": self.read("candidate", d["B"], d["Kc"], *columns)}
-            self.weight = self.read("weight", d["M"], d["Ku"] + d["Kc"])
-            self.user_weight = self.weight[:, : d["Ku"]]
-            self.candidate_weight = self.weight[:, d["Ku"] :]
-        self.sets = [first] + [{name: x.clone() for name, x in first.items()} for _ in range(question["sets"] - 1)]
-        self.compiled = {}
-
-    def read(self, name, *shape):
-        mapped = self.torch.from_file(self.files[name], size=math.prod(shape), dtype=self.dtype)
-        return mapped.view(shape).to(self.device, copy=True)
-
-    def copies(self, x):
-        """The copy as people write it: repeat_interleave for equal groups, else indexing."""
-        return x.repeat_interleave(self.repeats, 0) if self.repeats else x[self.index]
-
-    def attend(self, q, k, v):
-        """All of [batch, rows, heads, width], as projections leave them; the transposes are views."""
-        grouped = {"enable_gqa": True} if self.dims["H"] != self.dims["Hkv"] else {}
-        attention = self.torch.nn.functional.scaled_dot_product_attention
-        return attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), **grouped).transpose(1, 2)
-
-    def as_written(self, x):
-        if self.op == "attention":
-            return self.attend(x["q"], self.copies(x["k"]), self.copies(x["v"]))
-        both = self.torch.cat([self.copies(x["user"]), x["candidate"]], 1)
-        return self.torch.nn.functional.linear(both, self.weight) if self.op == "concat-linear" else self.torch.matmul(self.weight, both)
-
-    def decomposed(self, x):
-        if self.op == "concat-linear":
-            linear = self.torch.nn.functional.linear
-            return linear(x["candidate"], self.candidate_weight) + self.copies(linear(x["user"], self.user_weight))
-        matmul = self.torch.matmul
-        return matmul(self.candidate_weight, x["candidate"]) + self.copies(matmul(self.user_weight, x["user"]))
-
-    def folded(self, x):
-        """Candidates of a user as more query rows: a view, since they are neighbours."""
-        d = self.dims
-        out = self.attend(x["q"].view(d["U"], self.repeats * d["Q"], d["H"], d["D"]), x["k"], x["v"])
-        return out.reshape(d["B"], d["Q"], d["H"], d["D"])
-
-    def form(self, name):
-        forms = {"as-written": self.as_written, "decomposed": self.decomposed, "folded": self.folded}
-        if name in forms:
-            return forms[name]
-        if name not in self.compiled:
-            plain = forms["as-written" if name == "compile" else name.removeprefix("compile-")]
-            self.compiled[name] = self.torch.compile(plain, dynamic=False)
-        return self.compiled[name]
 
 
 class Timer:

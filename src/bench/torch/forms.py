@@ -1,0 +1,131 @@
+"""The forms in which a PyTorch user would write each operator, on one problem's operands. No timing here."""
+
+import math
+
+
+class Problem:
+    """Operands on the device, and the forms that compute on them. Every form takes one set of inputs."""
+
+    def __init__(self, torch, device, question):
+        self.torch, self.device = torch, device
+        self.dims, self.op, self.repeats = question["dims"], question["op"], question["repeats"]
+        self.dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[question["dtype"]]
+        self.files = question["files"]
+        self.index = torch.from_file(self.files["index"], size=self.dims["B"], dtype=torch.int32).to(device).long()
+        first = self.attention_operands() if self.op == "attention" else self.linear_operands()
+        self.sets = [first] + [{name: x.clone() for name, x in first.items()} for _ in range(question["sets"] - 1)]
+        self.forms = {}
+
+    def read(self, name, *shape):
+        mapped = self.torch.from_file(self.files[name], size=math.prod(shape), dtype=self.dtype)
+        return mapped.view(shape).to(self.device, copy=True)
+
+    def copies(self, x):
+        """The copy as people write it: repeat_interleave for equal groups, else indexing."""
+        return x.repeat_interleave(self.repeats, 0) if self.repeats else x[self.index]
+
+    def form(self, name):
+        """`compile-FORM` is FORM under torch.compile."""
+        if name not in self.forms:
+            plain = name.removeprefix("compile-")
+            form = getattr(self, plain.replace("-", "_"))
+            self.forms[name] = form if plain == name else self.torch.compile(form, dynamic=False)
+        return self.forms[name]
+
+    # Concat-linear and linear compression: x[user] beside x[candidate], times W.
+
+    def linear_operands(self):
+        d = self.dims
+        columns = (d["N"],) if self.op == "linear-compression" else ()
+        self.weight = self.read("weight", d["M"], d["Ku"] + d["Kc"])
+        self.user_weight, self.candidate_weight = self.weight[:, : d["Ku"]], self.weight[:, d["Ku"] :]
+        x = {"user": self.read("user", d["U"], d["Ku"], *columns), "candidate": self.read("candidate", d["B"], d["Kc"], *columns)}
+        if d["Ku"] % 8 or d["Kc"] % 8:
+            self.padded_user_weight, self.padded_candidate_weight = self.padded(self.user_weight), self.padded(self.candidate_weight)
+            x |= {f"padded_{name}": self.padded(value) for name, value in x.items()}
+        return x
+
+    def padded(self, x):
+        """K, the second axis of every operand here, with zeros up to a multiple of 8."""
+        after = [0, -x.shape[1] % 8]
+        return self.torch.nn.functional.pad(x, [0, 0] * (x.dim() - 2) + after).contiguous()
+
+    def product(self, x, weight):
+        return self.torch.nn.functional.linear(x, weight) if self.op == "concat-linear" else self.torch.matmul(weight, x)
+
+    def as_written(self, x):
+        if self.op == "attention":
+            return self.attend(x["q"], self.copies(x["k"]), self.copies(x["v"]))
+        return self.product(self.torch.cat([self.copies(x["user"]), x["candidate"]], 1), self.weight)
+
+    def decomposed(self, x):
+        return self.product(x["candidate"], self.candidate_weight) + self.copies(self.product(x["user"], self.user_weight))
+
+    def decomposed_padded(self, x):
+        user = self.product(x["padded_user"], self.padded_user_weight)
+        return self.product(x["padded_candidate"], self.padded_candidate_weight) + self.copies(user)
+
+    # Attention: operands are [batch, rows, heads, width], as projections leave them; the transposes are views.
+
+    def attention_operands(self):
+        d = self.dims
+        keys = (d["U"], d["S"], d["Hkv"], d["D"])
+        return {"q": self.read("q", d["B"], d["Q"], d["H"], d["D"]), "k": self.read("k", *keys), "v": self.read("v", *keys)}
+
+    def attend(self, q, k, v):
+        grouped = {"enable_gqa": True} if self.dims["H"] != self.dims["Hkv"] else {}
+        attention = self.torch.nn.functional.scaled_dot_product_attention
+        return attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), **grouped).transpose(1, 2)
+
+    def folded(self, x):
+        """Candidates of a user as more query rows: a view, since they are neighbours."""
+        d = self.dims
+        out = self.attend(x["q"].view(d["U"], self.repeats * d["Q"], d["H"], d["D"]), x["k"], x["v"])
+        return out.reshape(d["B"], d["Q"], d["H"], d["D"])
+
+    def with_backend(self, name, form, x):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        with sdpa_kernel(getattr(SDPBackend, name)):
+            return form(x)
+
+    def flash(self, x):
+        return self.with_backend("FLASH_ATTENTION", self.as_written, x)
+
+    def cudnn(self, x):
+        return self.with_backend("CUDNN_ATTENTION", self.as_written, x)
+
+    def folded_flash(self, x):
+        return self.with_backend("FLASH_ATTENTION", self.folded, x)
+
+    def folded_cudnn(self, x):
+        return self.with_backend("CUDNN_ATTENTION", self.folded, x)
+
+    def varlen(self, x):
+        """Candidates sorted by user, then one sequence per user. Offsets and order count as known; the gathers do not."""
+        from torch.nn.attention.varlen import varlen_attn
+
+        d, order, torch = self.dims, self.order(), self.torch
+        q = x["q"] if order is None else x["q"][order]
+        keys, (queries, offsets, longest) = x["k"].flatten(0, 1), self.offsets()
+        grouped = {"enable_gqa": True} if d["H"] != d["Hkv"] else {}
+        out = varlen_attn(q.flatten(0, 1), keys, x["v"].flatten(0, 1), queries, offsets, longest, d["S"], **grouped)
+        out = out.view(d["B"], d["Q"], d["H"], d["D"])
+        return out if order is None else torch.empty_like(out).index_copy_(0, order, out)
+
+    def order(self):
+        """None where candidates are in the order of their users already."""
+        if not hasattr(self, "known_order"):
+            sorted_already = bool((self.index[1:] >= self.index[:-1]).all())
+            self.known_order = None if sorted_already else self.index.argsort(stable=True)
+        return self.known_order
+
+    def offsets(self):
+        """Offsets of the users' queries and keys, and the longest user's queries."""
+        if not hasattr(self, "known_offsets"):
+            d, torch = self.dims, self.torch
+            counts = torch.bincount(self.index, minlength=d["U"]) * d["Q"]
+            queries = torch.nn.functional.pad(counts.cumsum(0), [1, 0]).int()
+            keys = torch.arange(d["U"] + 1, device=self.device, dtype=torch.int32) * d["S"]
+            self.known_offsets = (queries, keys, int(counts.max()))
+        return self.known_offsets
