@@ -59,8 +59,8 @@ class InterestPooling(nn.Module):
 class DIN(nn.Module):
     def __init__(self, items=10000, categories=500, profile=32, dim=64):
         super().__init__()
-        self.item = nn.Embedding(items, dim // 2)
-        self.category = nn.Embedding(categories, dim // 2)
+        self.item = nn.Embedding(items, dim)
+        self.category = nn.Embedding(categories, dim)
         self.interest = InterestPooling(dim)
         self.context = nn.Linear(2 * dim, dim)
         self.mlp = nn.Sequential(
@@ -72,14 +72,15 @@ class DIN(nn.Module):
         )
 
     def embed(self, items, categories):
-        return torch.cat([self.item(items), self.category(categories)], dim=-1)
+        return self.item(items) + self.category(categories)
 
     def forward(self, profile, target_item, target_category, items, categories, lengths):
         target = self.embed(target_item, target_category)
         history = self.embed(items, categories)
 
         # Each step of the history sees the target before pooling.
-        B, T, D = history.shape
+        B, D = target.shape
+        T = history.shape[1]
         paired = torch.cat([history, target.unsqueeze(1).expand(-1, T, -1)], dim=-1)
         context = self.context(paired)
 

@@ -27,14 +27,15 @@ class RankerConfig:
 
 
 class Embeddings(nn.Module):
-    """One table per categorical feature; ids arrive as [rows, features]."""
+    """All categorical features in one table, each behind its offset; ids arrive as [rows, features]."""
 
     def __init__(self, vocab: tuple[int, ...], dim: int):
         super().__init__()
-        self.tables = nn.ModuleList(nn.Embedding(size, dim) for size in vocab)
+        self.table = nn.Embedding(sum(vocab), dim)
+        self.register_buffer("offsets", torch.tensor([0, *vocab[:-1]]).cumsum(0), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        return torch.cat([table(ids[:, i]) for i, table in enumerate(self.tables)], dim=-1)
+        return self.table(ids + self.offsets).flatten(1)
 
 
 class DenseArch(nn.Module):
@@ -63,7 +64,9 @@ class CrossNet(nn.Module):
         return x
 
 
-class Ranker(nn.Module):
+class RequestEncoder(nn.Module):
+    """Embeddings and bottom MLPs: runs once per user and once per candidate."""
+
     def __init__(self, config: RankerConfig):
         super().__init__()
         dim = config.embedding_dim
@@ -71,9 +74,21 @@ class Ranker(nn.Module):
         self.item_embeddings = Embeddings(config.item_vocab, dim)
         self.user_dense = DenseArch(config.user_dense, 2 * dim)
         self.item_dense = DenseArch(config.item_dense, dim)
+        self.user_width = (len(config.user_vocab) + 2) * dim
+        self.item_width = (len(config.item_vocab) + 1) * dim
 
-        user_width = (len(config.user_vocab) + 2) * dim
-        item_width = (len(config.item_vocab) + 1) * dim
+    def users(self, ids: Tensor, dense: Tensor) -> Tensor:
+        return torch.cat([self.user_embeddings(ids), self.user_dense(dense)], dim=-1)
+
+    def items(self, ids: Tensor, dense: Tensor) -> Tensor:
+        return torch.cat([self.item_embeddings(ids), self.item_dense(dense)], dim=-1)
+
+
+class Ranker(nn.Module):
+    """Scores encoded users against encoded candidates."""
+
+    def __init__(self, user_width: int, item_width: int, config: RankerConfig):
+        super().__init__()
         self.cross = CrossNet(item_width, config.cross_layers, config.cross_rank)
         self.deep = nn.Sequential(
             nn.Linear(user_width + item_width, config.deep[0]),
@@ -85,16 +100,8 @@ class Ranker(nn.Module):
         )
         self.head = nn.Linear(config.deep[2] + item_width, 1)
 
-    def encode_users(self, ids: Tensor, dense: Tensor) -> Tensor:
-        return torch.cat([self.user_embeddings(ids), self.user_dense(dense)], dim=-1)
-
-    def encode_items(self, ids: Tensor, dense: Tensor) -> Tensor:
-        return torch.cat([self.item_embeddings(ids), self.item_dense(dense)], dim=-1)
-
-    def forward(self, user_ids: Tensor, user_dense: Tensor, item_ids: Tensor, item_dense: Tensor) -> Tensor:
-        """Scores [users, n_cand]. The items of user u are rows u * n_cand to (u + 1) * n_cand - 1."""
-        user = self.encode_users(user_ids, user_dense)
-        cand = self.encode_items(item_ids, item_dense)
+    def forward(self, user: Tensor, cand: Tensor) -> Tensor:
+        """user [U, Ku], cand [U * n_cand, Kc] -> [U, n_cand]. The candidates of a user stand together."""
         U, Ku = user.shape
         B, Kc = cand.shape
         n_cand = B // U
@@ -111,18 +118,16 @@ class Ranker(nn.Module):
 def main() -> None:
     torch.manual_seed(0)
     config = RankerConfig()
-    model = Ranker(config).eval()
+    encoder = RequestEncoder(config).eval()
+    ranker = Ranker(encoder.user_width, encoder.item_width, config).eval()
     users, n_cand = 2, 8
 
     user_ids = torch.stack([torch.randint(0, size, (users,)) for size in config.user_vocab], dim=1)
     item_ids = torch.stack([torch.randint(0, size, (users * n_cand,)) for size in config.item_vocab], dim=1)
     with torch.no_grad():
-        scores = model(
-            user_ids,
-            torch.randn(users, config.user_dense),
-            item_ids,
-            torch.randn(users * n_cand, config.item_dense),
-        )
+        user = encoder.users(user_ids, torch.randn(users, config.user_dense))
+        cand = encoder.items(item_ids, torch.randn(users * n_cand, config.item_dense))
+        scores = ranker(user, cand)
     print("scores", tuple(scores.shape))
 
 

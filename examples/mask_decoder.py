@@ -4,7 +4,7 @@ One image, many prompts. The image embedding is repeated for every prompt, the p
 tokens and image attend to each other.
 """
 
-# ikbo: P=64, H=64, W=64, C=256, T=8
+# ikbo: P=64, I=1, C=256, H=64, W=64
 
 import torch
 from torch import Tensor, nn
@@ -76,7 +76,8 @@ class MaskDecoder(nn.Module):
 
     def forward(self, image: Tensor, image_pe: Tensor, sparse: Tensor, dense: Tensor) -> Tensor:
         """image and image_pe [1, C, H, W], sparse [P, T, C], dense [P, C, H, W] -> masks [P, num_masks, 2H, 2W]."""
-        P, C, H, W = dense.shape
+        P = dense.shape[0]
+        I, C, H, W = image.shape
         tokens = torch.cat([self.mask_tokens.weight.unsqueeze(0).expand(P, -1, -1), sparse], dim=1)
 
         # One copy of the image per prompt, as rows of pixels.

@@ -4,7 +4,7 @@ The histories are stored once per user. `cand_to_user` says whose history a cand
 user need not stand together, and users have different numbers of them.
 """
 
-# ikbo: B=2048, U=16, S=512, E=256, H=8
+# ikbo: B=2048, U=16, S=512, E=256, num_heads=8, head_dim=32
 # ikbo: index cand_to_user many-to-one
 
 import math
@@ -45,12 +45,13 @@ class TargetAttention(nn.Module):
     def forward(self, target, history, cand_to_user):
         """target [B, E], history [U, S, E], cand_to_user [B] -> [B, E]."""
         U, S, E = history.shape
+        B = cand_to_user.shape[0]
         q = self.split_heads(self.q_proj(target).unsqueeze(1))
         k = self.split_heads(self.k_proj(history))
         v = self.split_heads(self.v_proj(history))
         out = F.scaled_dot_product_attention(q, k[cand_to_user], v[cand_to_user])
-        out = out.transpose(1, 2).flatten(2)
-        return self.out_proj(out).squeeze(1)
+        out = out.transpose(1, 2).reshape(B, E)
+        return self.out_proj(out).view(B, E)
 
 
 class TargetAttentionRanker(nn.Module):
@@ -70,9 +71,10 @@ class TargetAttentionRanker(nn.Module):
         target = self.target(candidates)
         interest = self.attention(target, history, cand_to_user)
 
+        B = cand_to_user.shape[0]
         user = self.profile(profile)
         hidden = self.score(torch.cat([user[cand_to_user], interest, target], dim=-1))
-        return self.head(F.gelu(hidden)).squeeze(-1)
+        return self.head(F.gelu(hidden)).view(B)
 
 
 def main():

@@ -54,7 +54,7 @@ class FirstLayer(nn.Module):
     def forward(self, user, cand, cand_to_user):
         """user [U, Fu, D], cand [B, Fc, D], cand_to_user [B] -> [B, 2 * num_out, D]."""
         U, Fu, D = user.shape
-        B, Fc, D = cand.shape
+        B = cand_to_user.shape[0]
         features = torch.cat([user[cand_to_user], cand], dim=1)
         compressed = self.weight @ features
         return self.norm(torch.cat([compressed, self.fm(cand)], dim=1))
