@@ -82,7 +82,7 @@ interface Python {
 }
 
 function connect({ python, alive }: TorchOptions): Python {
-  const child = spawn(python, ['-u', script()], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(python, ['-u', '-B', script()], { stdio: ['pipe', 'pipe', 'pipe'] });
   let waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null;
   let errors = '';
   let ended: string | null = null;
