@@ -63,7 +63,16 @@ function isBaked(program: Program, match: OnnxMatch): boolean {
 function levelOf(program: Program, match: OnnxMatch, rule: string): Level {
   if (rule === 'IKB501') return 'information';
   // Learned queries and class tokens: the copy is real and seldom large.
-  return originsOf(match).every(({ origin }) => origin && program.isConstant(origin.data)) ? 'information' : 'warning';
+  return originsOf(match).every(({ origin }) => origin && isLearned(program, origin.data)) ? 'information' : 'warning';
+}
+
+/** A constant, through the views that exporters put before a copy. */
+function isLearned(program: Program, value: Value): boolean {
+  if (program.isConstant(value)) return true;
+  const { producer } = value;
+  const view = /^(Expand|Identity|Unsqueeze|Squeeze|Reshape|Transpose|Cast)$/.test(producer?.node.op ?? '');
+  const data = producer?.inputs[0];
+  return view && data ? isLearned(program, data) : false;
 }
 
 export const nameOf = (op: Operator): string => op.node.name || op.node.op;

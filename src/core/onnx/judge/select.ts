@@ -15,12 +15,19 @@ export function selectMatches(events: readonly Event[]): OnnxMatch[] {
   const kept = first.filter((event) => isKeyValue(event) || !projections.has(event.sink));
   const groups = new Map<string, Event[]>();
   for (const event of kept) {
-    const key = `${event.code === 'IKB202' ? 'heads' : 'rows'}:${(event.attention ?? event.sink).id}`;
+    const key = keyOf(event);
     const group = groups.get(key);
     if (group) group.push(event);
     else groups.set(key, [event]);
   }
   return [...groups.values()].flatMap(([head, ...rest]) => (head ? [{ events: [head, ...rest] as const }] : []));
+}
+
+/** One finding per attention, per product of a concatenation, and per copy that goes into products as it is. */
+function keyOf({ code, attention, sink, replicas }: Event): string {
+  const origin = replicas[0]?.origin?.operator.id ?? -1;
+  if (code === 'IKB102') return `copy:${origin}`;
+  return `${code === 'IKB202' ? 'heads' : 'rows'}:${(attention ?? sink).id}`;
 }
 
 const isKeyValue = ({ code }: Event): boolean => code === 'IKB201' || code === 'IKB202';

@@ -3,7 +3,7 @@
  * the file. New names cannot meet old ones; everything a node reads must exist before the place it is put.
  */
 import { constant, equal, valueOf, type Dim } from '../../tensor/dim';
-import { encodeInts, type AttributeValue, type NewNode } from '../encode';
+import { encodeInts, encodeTensor, type AttributeValue, type NewNode } from '../encode';
 import type { Operator, Value } from '../graph';
 import type { Program } from '../judge/program';
 import type { Node } from '../model';
@@ -140,6 +140,17 @@ export function ints(builder: Builder, values: readonly number[], scalar = false
   if (known !== undefined) return known;
   const name = fresh(builder, `ikbo/${scalar ? 'int' : 'ints'}_${values.join('_').replace(/-/g, 'm').slice(0, 40)}`);
   builder.initializers.push(encodeInts(name, scalar ? [] : [values.length], values.map(BigInt)));
+  builder.constants.set(key, name);
+  return name;
+}
+
+/** A float scalar; equal ones are made once. */
+export function float(builder: Builder, value: number): string {
+  const key = `f${value}`;
+  const known = builder.constants.get(key);
+  if (known !== undefined) return known;
+  const name = fresh(builder, 'ikbo/float');
+  builder.initializers.push(encodeTensor(name, 1, [], new Uint8Array(Float32Array.of(value).buffer)));
   builder.constants.set(key, name);
   return name;
 }

@@ -6,8 +6,7 @@ import type { Operator, Value } from '../graph';
 import { fillNumber } from '../judge/program';
 import type { OnnxMatch } from '../judge/select';
 import type { Spread } from '../judge/spread';
-import { encodeTensor } from '../encode';
-import { fresh, madeOf, placeBefore, refuse, type Builder } from './builder';
+import { float, madeOf, placeBefore, refuse, type Builder } from './builder';
 import { addOperator } from './ikbo';
 import { sameBack, shrink, type Shrinker } from './shrink';
 
@@ -33,10 +32,13 @@ export function lookupAttention(builder: Builder, spread: Spread, match: OnnxMat
     refuse('keys and values are not looked up alike');
   if (madeOf(builder, query).shape.length !== 4 || k.value.shape.length !== 4)
     refuse('the heads have no axis of their own');
-  const factor = fresh(builder, 'ikbo/scale');
-  builder.initializers.push(encodeTensor(factor, 1, [], new Uint8Array(Float32Array.of(scale).buffer)));
   builder.replaced.add(result.node);
-  addOperator(place, 'BroadcastAttention', [query.name, k.value.name, v.value.name, k.back.index, factor], out.name);
+  addOperator(
+    place,
+    'BroadcastAttention',
+    [query.name, k.value.name, v.value.name, k.back.index, float(builder, scale)],
+    out.name,
+  );
 }
 
 /** The number that the scores are multiplied with before the softmax. Refuses where anything else stands between. */

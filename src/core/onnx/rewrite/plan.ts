@@ -76,6 +76,8 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   if (builder.program.graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
   const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
   if (inside) return 'it is inside a function or a subgraph';
+  if (match.events.some(({ sink }) => builder.replaced.has(sink.node)))
+    return 'the rewrite of another finding takes its place';
   const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
   if (typeof whole !== 'string') return whole;
   return attempt(builder, (next) => match.events.forEach((event) => kindOf(match).build(next, spread, event)));

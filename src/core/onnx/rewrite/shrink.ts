@@ -12,7 +12,18 @@ import { sinkOf } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
 import { collapse, type Replica } from '../judge/state';
 import { TRANSFERS } from '../judge/transfer';
-import { addNode, fresh, madeOf, refuse, reshapeTo, unsqueezeAt, gatherRows, type Made, type Place } from './builder';
+import {
+  addNode,
+  float,
+  fresh,
+  madeOf,
+  refuse,
+  reshapeTo,
+  unsqueezeAt,
+  gatherRows,
+  type Made,
+  type Place,
+} from './builder';
 
 /** How position i of the full axis finds its row in the small one. */
 export type WayBack =
@@ -152,6 +163,7 @@ function throughIndex(s: Shrinker, operator: Operator, data: Value, axis: number
 }
 
 const INT64 = 7;
+const FLOAT = 1;
 
 function int64Index(s: Shrinker, index: Value): string {
   const { element } = s.place.builder.program.infer.of(index);
@@ -209,6 +221,15 @@ function through(s: Shrinker, value: Value, axis: number, replica: Replica, op: 
   const backs = operands.flatMap((made) => (made && 'back' in made ? [made.back] : []));
   const [back] = backs;
   if (!back || backs.some((other) => !sameBack(back, other))) refuse('copies made in different ways are combined');
+  // A number in place of a full tensor gives the result no size any more: another operand must.
+  const emptied = operands.some(
+    (made, i) => made?.value.shape.length === 0 && (op.inputs[i] ? shapeOf(s, op.inputs[i]) : []).length > 0,
+  );
+  const sized = (dim: Dim, i: number): boolean =>
+    operands.some(
+      (made) => made?.value.shape.length === shape.length && equal(made.value.shape[i] ?? null, dim) === true,
+    );
+  if (emptied && !small.every(sized)) refuse(`${name} takes its size from a tensor that is left out`);
   const names = operands.map((made, i) => (made ? made.value.name : (op.inputs[i]?.name ?? '')));
   return { value: clone(names), back };
 }
@@ -224,6 +245,12 @@ function operand(s: Shrinker, input: Value, axis: number, rank: number): Shrunk 
   const at = axis - (rank - made.shape.length);
   if (at < 0 || isOne(made.shape[at] ?? null)) return { value: made };
   if (replicaOf(s.spread, input, at)) return shrink(s, input, at);
+  // The same number everywhere: one of it is enough.
+  const { program } = s.place.builder;
+  const number = fillNumber(program, input);
+  if (number !== null && program.infer.of(input).element === FLOAT) {
+    return { value: { name: float(s.place.builder, number), shape: [] } };
+  }
   return refuse(`'${input.name}' differs from copy to copy`);
 }
 

@@ -82,6 +82,8 @@ function copyLater(
   const found = copiedAxis(spread, value, origins);
   const { producer } = value;
   if (!found || !producer) refuse('the copy is lost on the way');
+  // The same value may end the way of several copies: once is enough.
+  if (builder.replaced.has(producer.node)) return;
   if (producer.outputs.length > 1) refuse(`${producer.node.op} has several outputs`);
   const { axis } = found;
   const extent = madeOf(builder, value).shape[axis] ?? null;

@@ -1,7 +1,18 @@
 /** From the small tensor back to one row per copy. */
-import { equal, valueOf, type Dim } from '../../tensor/dim';
+import { equal, isOne, multiply, valueOf, type Dim } from '../../tensor/dim';
 import type { Operator } from '../graph';
-import { addNode, gatherRows, ints, refuse, shapeVector, type Made, type Place, type Size } from './builder';
+import {
+  addNode,
+  gatherRows,
+  ints,
+  refuse,
+  reshapeTo,
+  shapeVector,
+  unsqueezeAt,
+  type Made,
+  type Place,
+  type Size,
+} from './builder';
 import type { Shrunk } from './shrink';
 
 /**
@@ -24,6 +35,7 @@ export function spreadBack(
       return gatherRows(place, value, back.index, axis, extent);
     case 'blocks':
     case 'cycle':
+      if (!rows && valueOf(extent) === null) return repeatAxis(place, value, axis, back.kind, back.origin, extent);
       return gatherRows(place, value, rowIndex(place, value, axis, extent, rows, back.kind), axis, extent);
   }
 }
@@ -60,6 +72,38 @@ function extentOf({ builder }: Place, origin: Operator, extent: Dim): Size {
   }
   if (!/^(Expand|Tile)$/.test(origin.node.op)) refuse('the number of copies is not at hand');
   return { element: target.name, at: axis };
+}
+
+/** Copies made as often as the copying operator makes its own, where an axis has been merged with the copied one. */
+function repeatAxis(
+  place: Place,
+  value: Made,
+  axis: number,
+  kind: 'blocks' | 'cycle',
+  origin: Operator,
+  extent: Dim,
+): Made {
+  const { program } = place.builder;
+  const [data] = origin.inputs;
+  const [from, to] = [data && program.shape(data), origin.outputs[0] && program.shape(origin.outputs[0])];
+  const lift = (to?.length ?? 0) - (from?.length ?? 0);
+  const copied = to?.find((dim, i) => !isOne(dim) && (i < lift || isOne(from?.[i - lift] ?? null))) ?? null;
+  const source = value.shape[axis] ?? null;
+  if (!copied || equal(multiply(source, copied), extent) !== true) refuse('the number of copies is not at hand');
+  const times = extentOf(place, origin, copied);
+  const shape = value.shape.map((dim, i) => (i === axis ? extent : dim));
+  const tile = (from: string, rank: number, at: number): string =>
+    addNode(place, 'Tile', [
+      from,
+      shapeVector(
+        place,
+        Array.from({ length: rank }, (_, i): Size => (i === at ? times : 1)),
+      ),
+    ]);
+  if (kind === 'cycle') return { name: tile(value.name, shape.length, axis), shape };
+  const opened = unsqueezeAt(place, value, [axis + 1]);
+  const name = tile(opened.name, opened.shape.length, axis + 1);
+  return reshapeTo(place, { name, shape: opened.shape.map((dim, i) => (i === axis + 1 ? copied : dim)) }, shape);
 }
 
 function expandAxis(place: Place, value: Made, axis: number, rows: Size, extent: Dim): Made {
