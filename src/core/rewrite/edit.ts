@@ -2,6 +2,9 @@
 import { type Node, textOf } from '../python/syntax';
 import { refuse } from './refusal';
 
+/** Longest line that is written where it can be avoided. */
+const LONGEST_LINE = 110;
+
 /** Half-open, in UTF-16 code units. */
 export interface Edit {
   readonly start: number;
@@ -48,7 +51,22 @@ export function removeStatement(statement: Node): Edit {
 export function insertBefore(statement: Node, lines: readonly string[]): Edit {
   const indent = indentOf(statement);
   const end = lineEnd(statement.file.text);
-  return { start: statement.start, end: statement.start, text: lines.map((line) => line + end + indent).join('') };
+  const text = lines.map((line) => wrapped(line, indent, end) + end + indent).join('');
+  return { start: statement.start, end: statement.start, text };
+}
+
+/** A long call with its arguments on a line of their own. */
+function wrapped(line: string, indent: string, end: string): string {
+  if (indent.length + line.length <= LONGEST_LINE || !line.endsWith(')') || /['"]/.test(line)) return line;
+  let depth = 0;
+  let open = line.length - 1;
+  for (; open >= 0; open--) {
+    if (line[open] === ')') depth++;
+    if (line[open] === '(' && --depth === 0) break;
+  }
+  if (open < 0) return line;
+  const unit = indent.includes('\t') ? '\t' : '    ';
+  return `${line.slice(0, open + 1)}${end}${indent}${unit}${line.slice(open + 1, -1)}${end}${indent})`;
 }
 
 export const replace = (node: Node, text: string): Edit => ({ start: node.start, end: node.end, text });
@@ -78,9 +96,6 @@ export function inOrder(edits: readonly Edit[]): readonly Edit[] {
   }
   return sorted.map(({ edit }) => edit);
 }
-
-/** Longest line that is written where it can be avoided. */
-const LONGEST_LINE = 110;
 
 /** Characters that an expression in place of `node` may have for its statement to stay on one line. */
 export function roomFor(statement: Node, node: Node): number {
