@@ -1,5 +1,5 @@
 /** One run from request to result: data, reference, checks, ceilings, interleaved rounds, statistics. */
-import { freemem } from 'node:os';
+import { freemem, loadavg } from 'node:os';
 import { baseOf, plan as makePlan, type Plan } from '../plan';
 import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../summary';
 import type { BenchRequest, BenchResult, Regime } from '../../protocol/bench';
@@ -35,7 +35,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
   const free = opened.info.kind === 'cpu' ? freemem() : opened.info.memoryBytes;
   const plan = makePlan(request, opened.info, FREE_SHARE * free);
   const progress = stages(hooks, plan);
-  const warnings: string[] = [];
+  const warnings = busyNotes(opened);
   const context: SamplerContext = {
     addon,
     device: opened.device,
@@ -194,6 +194,16 @@ function setsOf({ request, cost }: Plan, { info, cacheBytes }: OpenDevice, warni
         `against ${megabytes(cacheBytes)} of cache.`,
     );
   return sets;
+}
+
+/** Other work on the processors: threads that wait for each other, as PyTorch's do, suffer most. */
+function busyNotes({ info, units }: OpenDevice): string[] {
+  const [load = 0] = loadavg();
+  if (info.kind !== 'cpu' || load < 0.5 * units) return [];
+  return [
+    `The machine was busy before the run (load ${load.toFixed(1)} on ${units} threads): times scatter, and those of ` +
+      'multi-threaded libraries most. Repeat on an idle machine.',
+  ];
 }
 
 function regimeNotes({ request }: Plan, context: SamplerContext, { cacheBytes }: OpenDevice): string[] {
