@@ -9,10 +9,7 @@ import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel 
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';
 import { assemble, splice } from '../../../src/core/onnx/splice';
-import { bytesOfFile, FIXTURES, modelsUnder, patterns, shortName } from './support';
-
-/** The child from source, as the bundle would run it. */
-const CHILD = [process.execPath, '--require', 'tsx/cjs', join(__dirname, '../../../src/cli/onnx-child.ts')] as const;
+import { bytesOfFile, CHILD, FIXTURES, modelsUnder, patterns, shortName } from './support';
 
 interface Done {
   readonly rewritten: RewrittenModel;
@@ -34,7 +31,7 @@ async function verify({ before, after }: Done): Promise<Verdict> {
     writeFileSync(a, before);
     writeFileSync(b, after);
     const analysed = analyse(readModel(memorySource(before)));
-    return await verifyRewrite(analysed, a, b, { child: [...CHILD], runtime: null, seconds: 60, repeats: 0 });
+    return await verifyRewrite(analysed, a, b, { child: CHILD, runtime: null, seconds: 60, repeats: 0 });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -28,3 +28,11 @@ export const patterns = (): string[] => modelsUnder(FIXTURES).filter((path) => /
 
 export const shortName = (path: string): string => relative(FIXTURES, path);
 export const bytesOfFile = (path: string): Uint8Array => new Uint8Array(readFileSync(path));
+
+/** The child that runs models, from source, as the bundle would run it. */
+export const CHILD = [
+  process.execPath,
+  '--require',
+  'tsx/cjs',
+  join(__dirname, '../../../src/cli/onnx-child.ts'),
+] as const;

@@ -15,6 +15,7 @@ import { TRANSFERS } from '../judge/transfer';
 import {
   addNode,
   float,
+  ints,
   fresh,
   madeOf,
   refuse,
@@ -98,7 +99,8 @@ function atOrigin(s: Shrinker, value: Value, axis: number, replica: Replica): Sh
       return { value: value_, back: { kind, origin: operator } };
     }
     case 'Gather':
-      return throughIndex(s, operator, data, axis, replica);
+    case 'GatherND':
+      return throughIndex(s, operator, origin.data, axis, replica);
     case 'Concat':
     case 'ConcatFromSequence':
       if (replica.mapped.map.kind !== 'blocks') refuse('rows are repeated by counts that only the run knows');
@@ -141,7 +143,8 @@ function throughIndex(s: Shrinker, operator: Operator, data: Value, axis: number
   const index = operator.inputs[1];
   if (!index) refuse('a Gather without an index');
   const program = s.place.builder.program;
-  if (program.shape(index)?.length !== 1) refuse('the index has more than one axis');
+  const rank = program.shape(index)?.length;
+  if (rank !== (operator.node.op === 'GatherND' ? 2 : 1)) refuse('the index has more than one axis');
   const inner = replicaOf(s.spread, data, axis);
   if (!inner)
     return {
@@ -166,8 +169,12 @@ const INT64 = 7;
 const FLOAT = 1;
 
 function int64Index(s: Shrinker, index: Value): string {
-  const { element } = s.place.builder.program.infer.of(index);
-  return element === INT64 ? index.name : addNode(s.place, 'Cast', [index.name], { attributes: { to: BigInt(INT64) } });
+  const { builder } = s.place;
+  const { element } = builder.program.infer.of(index);
+  const long =
+    element === INT64 ? index.name : addNode(s.place, 'Cast', [index.name], { attributes: { to: BigInt(INT64) } });
+  // GatherND has one index component per row, in an axis of its own.
+  return builder.program.shape(index)?.length === 1 ? long : addNode(s.place, 'Reshape', [long, ints(builder, [-1])]);
 }
 
 /** An operator after the copy, repeated on small inputs. */

@@ -17,7 +17,7 @@ export function sinkBroadcast(builder: Builder, spread: Spread, event: Event): v
   const start = event.sink.outputs[0];
   if (!start) refuse('the product has no output');
   const ends = frontier(spread, start, origins);
-  if (ends.length === 0) refuse('nothing reads the product');
+  if (ends.length === 0) refuse(`${event.sink.node.op} is not repeated on the source`);
   // In the order of the file, so that what one repeats on the source is there for the next.
   const done: Shrinker['done'] = new Map();
   ends.sort((a, b) => (a.producer?.node.span.start ?? 0) - (b.producer?.node.span.start ?? 0));

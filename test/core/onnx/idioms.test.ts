@@ -1,0 +1,247 @@
+/** Forms that the exporters and the optimizers write, by hand: what is found, and that the rewrites compute the same. */
+import assert from 'node:assert';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { verifyRewrite } from '../../../src/cli/onnx-verify';
+import { checkModel, memorySource, readModel, rewriteModel } from '../../../src/core/onnx';
+import { analyse } from '../../../src/core/onnx/analyse';
+import { assemble } from '../../../src/core/onnx/splice';
+import { graph, index, input, int, ints, model, node, output, weight } from './build';
+import { CHILD } from './support';
+
+interface Case {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly rules: readonly string[];
+  /** Why the rewrite is refused; left out where it is applied and verified. */
+  readonly refused?: RegExp;
+}
+
+const linear = [weight('w', 24, 8), node('MatMul', 'cat w', 'y')];
+/** Keys and values repeated over the heads, as the newer exporter writes it. */
+const repeatHeads = (x: string, to: string): Uint8Array[] => [
+  node('Unsqueeze', `${x} two`, `${x}_u`),
+  node('Expand', `${x}_u heads`, `${x}_e`),
+  node('Reshape', `${x}_e merged`, to),
+];
+const heads = [ints('two', 2), ints('heads', 1, 1, 4, 1, 1), ints('merged', 0, 8, -1, 8)];
+
+const cases: Case[] = [
+  {
+    name: 'repeat_interleave as Unsqueeze, Expand, Reshape',
+    bytes: model([
+      input('u', 'U', 16), input('c', '4*U', 8), output('y', 2), ints('one', 1), ints('four', 1, 4, 1), ints('rows', -1, 16),
+      node('Unsqueeze', 'u one', 'a'), node('Expand', 'a four', 'b'), node('Reshape', 'b rows', 'r'), node('Concat', 'r c', 'cat', { axis: 1 }), ...linear,
+    ]),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'x[idx] as GatherND with one index component',
+    bytes: model([
+      input('u', 'U', 16), input('c', 'B', 8), index('i', 'B'), output('y', 2), ints('one', 1),
+      node('Unsqueeze', 'i one', 'j'), node('GatherND', 'u j', 'r'), node('Concat', 'r c', 'cat', { axis: 1 }), ...linear,
+    ]),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'a lookup of a single row',
+    bytes: model([input('u', 'U', 24), index('i', 1), output('y', 2), node('Gather', 'u i', 'cat', { axis: 0 }), ...linear]),
+    rules: [],
+  },
+  {
+    name: 'a lookup of constants only, projected first',
+    bytes: model([weight('t', 50, 24), index('i', 'B'), output('y', 2), node('Gather', 't i', 'cat', { axis: 0 }), ...linear]),
+    rules: [],
+  },
+  {
+    name: 'rows chosen by a sort',
+    bytes: model([
+      input('u', 5, 24), input('s', 'B', 5), output('y', 2), int('k', 3), ints('three', 3),
+      node('TopK', 's three', 'v i', { axis: 1 }), ints('flat', -1), node('Reshape', 'i flat', 'j'), node('Gather', 'u j', 'cat', { axis: 0 }), ...linear,
+    ]),
+    rules: [],
+  },
+  {
+    name: 'attention of opset 23 with repeated heads',
+    bytes: model([
+      input('q', 'B', 8, 'L', 8), input('k', 'B', 2, 'S', 8), input('v', 'B', 2, 'S', 8), output('y', 4), ...heads,
+      ...repeatHeads('k', 'kk'), ...repeatHeads('v', 'vv'), node('Attention', 'q kk vv', 'y'),
+    ], { opset: 23 }),
+    rules: ['IKB202'],
+  },
+  {
+    name: 'attention of opset 23 with keys expanded over the batch',
+    bytes: model([
+      input('q', 8, 2, 'L', 8), input('k', 1, 2, 'S', 8), input('v', 1, 2, 'S', 8), output('y', 4), ints('batch', 8, 1, 1, 1),
+      node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('Attention', 'q kk vv', 'y'),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
+    refused: /every row of the batch/,
+  },
+  {
+    name: 'MultiHeadAttention with keys expanded over the batch',
+    bytes: model([
+      input('q', 8, 'L', 16), input('k', 1, 'S', 16), input('v', 1, 'S', 16), output('y', 3), ints('batch', 8, 1, 1),
+      node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('com.microsoft:MultiHeadAttention', 'q kk vv', 'y', { num_heads: 2 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB201'],
+    refused: /keys and values in full/,
+  },
+  {
+    name: 'packed Attention over an expanded input',
+    bytes: model([
+      input('x', 1, 'S', 16), weight('w', 16, 48), weight('b', 48), output('y', 3), ints('batch', 8, 1, 1),
+      node('Expand', 'x batch', 'e'), node('com.microsoft:Attention', 'e w b', 'y', { num_heads: 2 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB102'],
+    refused: /Attention is not repeated/,
+  },
+  {
+    name: 'FusedMatMul after a concatenation',
+    bytes: model([
+      input('u', 1, 16), input('c', 'B', 8), output('y', 2), weight('w', 8, 24), node('Shape', 'c', 's'), ints('zero', 0), ints('cols', 16),
+      node('Gather', 's zero', 'b'), node('Concat', 'b cols', 't', { axis: 0 }), node('Expand', 'u t', 'e'), node('Concat', 'e c', 'cat', { axis: 1 }),
+      node('com.microsoft:FusedMatMul', 'cat w', 'y', { transB: 1 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB101'],
+    refused: /FusedMatMul is not split/,
+  },
+  {
+    name: 'a batch operand that the product would broadcast',
+    bytes: model([
+      input('a', 6, 'M', 16), input('b', 1, 16, 'N'), output('y', 3), ints('batch', 6, 1, 1),
+      node('Expand', 'b batch', 'e'), node('MatMul', 'a e', 'y'),
+    ]),
+    rules: ['IKB301'],
+  },
+  {
+    name: 'a tiled batch operand, read in turns',
+    bytes: model([
+      input('a', 6, 5, 16), input('b', 2, 16, 7), output('y', 3), ints('times', 3, 1, 1),
+      node('Tile', 'b times', 'e'), node('MatMul', 'a e', 'y'),
+    ]),
+    rules: ['IKB301'],
+  },
+  {
+    name: 'an einsum over expanded rows',
+    bytes: model([
+      input('u', 'U', 16), input('c', 'U', 'N', 8), output('y', 3), weight('w', 24, 8), ints('one', 1), node('Unsqueeze', 'u one', 'v'),
+      node('Shape', 'c', 's'), node('Gather', 's one', 'n'), ints('a', 1), ints('b', 16), node('Concat', 'a n b', 't', { axis: 0 }), node('Expand', 'v t', 'e'),
+      node('Concat', 'e c', 'cat', { axis: 2 }), node('Einsum', 'cat w', 'y', { equation: 'und,dm->unm' }),
+    ]),
+    rules: ['IKB101'],
+    refused: /Einsum is not split/,
+  },
+  {
+    name: 'an einsum without rows of its own',
+    bytes: model([
+      input('u', 'U', 1, 16), input('c', 'U', 5, 16), output('y', 2), ints('t', 1, 5, 1), node('Expand', 'u t', 'e'), node('Einsum', 'e c', 'y', { equation: 'und,und->un' }),
+    ]),
+    rules: [],
+  },
+  {
+    name: 'a context repeated over time into a GRU',
+    bytes: model([
+      input('u', 1, 'B', 6), output('y', 4), weight('w', 1, 12, 6), weight('r', 1, 12, 4), ints('t', 7, 1, 1), node('Expand', 'u t', 'e'),
+      node('GRU', 'e w r', 'y', { hidden_size: 4 }),
+    ]),
+    rules: ['IKB102'],
+    refused: /GRU is not repeated/,
+  },
+  {
+    name: 'a weight on the left, columns copied',
+    bytes: model([
+      input('e', 1, 10, 16), input('c', 'B', 4, 16), output('y', 3), weight('w', 6, 14), node('Shape', 'c', 's'), ints('zero', 0), node('Gather', 's zero', 'b'),
+      ints('rest', 10, 16), node('Concat', 'b rest', 't', { axis: 0 }), node('Expand', 'e t', 'x'), node('Concat', 'x c', 'cat', { axis: 1 }), node('MatMul', 'w cat', 'y'),
+    ]),
+    rules: ['IKB103'],
+  },
+  {
+    name: 'a copy added to a full tensor, then multiplied',
+    bytes: model([input('u', 1, 24), input('c', 5, 24), output('y', 2), ints('t', 5, 1), node('Expand', 'u t', 'e'), node('Add', 'e c', 'cat'), ...linear]),
+    rules: [],
+  },
+  {
+    name: 'a sum of two copies',
+    bytes: model([
+      input('u', 1, 24), input('v', 1, 24), output('y', 2), ints('t', 5, 1), node('Expand', 'u t', 'e'), node('Expand', 'v t', 'f'), node('Add', 'e f', 'cat'), ...linear,
+    ]),
+    rules: ['IKB102'],
+  },
+  {
+    name: 'a Gemm that adds rows of its own',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), input('d', 5, 8), output('y', 2), weight('w', 24, 8), ints('t', 5, 1), node('Expand', 'u t', 'e'), node('Concat', 'e c', 'cat', { axis: 1 }),
+      node('Gemm', 'cat w d', 'y'),
+    ]),
+    rules: ['IKB101'],
+    refused: /differs from row to row/,
+  },
+  {
+    name: 'inside a branch',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), output('y', 2), weight('w', 24, 8), ints('t', 5, 1), int('zero', 0), node('Cast', 'zero', 'cond', { to: 9 }),
+      node('If', 'cond', 'y', {}, {
+        then_branch: graph(node('Expand', 'u t', 'e'), node('Concat', 'e c', 'cat', { axis: 1 }), node('MatMul', 'cat w', 'y1'), output('y1', 2)),
+        else_branch: graph(node('MatMul', 'c c2', 'y2'), weight('c2', 8, 8), output('y2', 2)),
+      }),
+    ]),
+    rules: ['IKB101'],
+    refused: /inside a function or a subgraph/,
+  },
+  {
+    name: 'inside a model-local function',
+    bytes: model([input('u', 1, 16), input('c', 5, 8), weight('w', 24, 8), output('y', 2), ints('t', 5, 1), node('own:Mix', 'u c w t', 'y')], {
+      domains: ['own'],
+      functions: [{
+        name: 'Mix', domain: 'own', inputs: ['a', 'b', 'w', 't'], outputs: ['y'], attributes: [], documentation: '', opsets: [{ domain: '', version: 17 }],
+        nodes: [
+          { op: 'Expand', name: '', inputs: ['a', 't'], outputs: ['e'] },
+          { op: 'Concat', name: '', inputs: ['e', 'b'], outputs: ['cat'], attributes: { axis: 1n } },
+          { op: 'MatMul', name: '', inputs: ['cat', 'w'], outputs: ['y'] },
+        ],
+      }],
+    }),
+    rules: ['IKB101'],
+    refused: /inside a function or a subgraph/,
+  },
+]; // prettier-ignore
+
+async function verified(before: Uint8Array, after: Uint8Array): Promise<string | null> {
+  const folder = mkdtempSync(join(tmpdir(), 'ikbo-onnx-'));
+  try {
+    const paths = [join(folder, 'before.onnx'), join(folder, 'after.onnx')] as const;
+    writeFileSync(paths[0], before);
+    writeFileSync(paths[1], after);
+    const analysed = analyse(readModel(memorySource(before)));
+    return (await verifyRewrite(analysed, ...paths, { child: CHILD, runtime: null, seconds: 60, repeats: 0 })).problem;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe('onnx idioms', function () {
+  this.timeout(60_000);
+  for (const { name, bytes, rules, refused } of cases) {
+    it(`${name}: ${rules.join(', ') || 'silent'}${refused ? ', refused' : ''}`, async () => {
+      const source = memorySource(bytes);
+      const { findings, notes } = checkModel('m.onnx', source);
+      assert.deepEqual(notes, []);
+      assert.deepEqual(
+        findings.map(({ rule }) => rule),
+        rules,
+      );
+      const { outcomes, pieces } = rewriteModel('m.onnx', source, { force: true });
+      for (const { reason } of outcomes) {
+        if (refused) assert.match(reason ?? 'applied', refused);
+        else assert.equal(reason, null);
+      }
+      const after = assemble(source, pieces);
+      if (refused || rules.length === 0) assert.ok(Buffer.from(after).equals(bytes));
+      // The original must run in any case, or the case proves nothing.
+      assert.equal(await verified(bytes, after), null);
+      if (!refused) assert.deepEqual(checkModel('m.onnx', memorySource(after)).findings, []);
+    });
+  }
+});
