@@ -12,6 +12,7 @@ import time
 
 import torch
 
+import attention
 import concat_linear
 import linear_compression
 import native
@@ -70,12 +71,24 @@ def check_concat_linear(library, options):
     return tally.close()
 
 
-def time_arms(module, library, shape, options):
+def check_attention(library, options):
+    tally = Tally("attention")
+    for shape in attention.edge_shapes(3 * options.edges):
+        tally.record(shape, attention.check(library, shape, options.stages))
+    for dtype in options.dtypes if options.repeats else []:
+        full = attention.Shape(users=36, map="index", order="uneven", dtype=DTYPES[dtype])
+        sample = torch.randint(0, full.batch, (64,), device="cuda")
+        tally.record(full, attention.check(library, full, options.stages, options.repeats, sample, neighbours=False))
+    tally.failures += attention.rejects_bad_input(library)
+    return tally.close()
+
+
+def time_arms(module, library, shape, options, *opponents):
     """With several libraries, the later ones' arms are marked by their place in the list."""
     with contextlib.ExitStack() as stack:
-        arms = list(module.arms(library[0], shape, options.timed, stack))
+        arms = list(module.arms(library[0], shape, options.timed, stack, *opponents))
         for i, other in enumerate(library[1:], 1):
-            arms += [(f"[{i}] {name}", run, flops) for name, run, flops in list(module.arms(other, shape, options.timed, stack))[-len(options.timed) :]]
+            arms += [(f"[{i}] {name}", run, flops) for name, run, flops in list(module.arms(other, shape, options.timed, stack, *opponents))[-len(options.timed) :]]
         results = timing.measure(arms, options.regimes)
     print(timing.table(str(shape), results, arms[0][0]), flush=True)
     return {"shape": str(shape), "arms": results}
@@ -90,9 +103,15 @@ def time_concat_linear(library, options):
     return [time_arms(concat_linear, library, shape, options) for shape in shapes]
 
 
+def time_attention(library, options):
+    shapes = [pair for dtype in options.dtypes for pair in attention.published(DTYPES[dtype])]
+    return [time_arms(attention, library, shape, options, opponents) for shape, opponents in shapes]
+
+
 OPERATORS = {
     "linear-compression": (check_linear_compression, time_linear_compression),
     "concat-linear": (check_concat_linear, time_concat_linear),
+    "attention": (check_attention, time_attention),
 }
 
 

@@ -167,7 +167,9 @@ class Problem:
 
 
 def stages_of(shape, stages):
-    return [s for s in stages if s != "warp-specialized" or shape.width in (64, 128)]
+    """Of the named stages, those that attention has for the shape."""
+    known = ("materialized", "decomposed", "warp-specialized") if shape.width in (64, 128) else ("materialized", "decomposed")
+    return [stage for stage in stages if stage in known]
 
 
 def check(library, shape, stages, repeats=3, sample=None, neighbours=True):
@@ -267,6 +269,15 @@ def edge_shapes(count):
         elif pick["map"] == "repeats":
             pick["users"] = max(u for u in range(1, pick["users"] + 1) if pick["batch"] % u == 0)
         yield Shape(**pick)
+
+
+def published(dtype):
+    """The shapes of the benchmark, with the opponents of each."""
+    for keys in (512, 1024, 2048, 4096, 8192):
+        yield Shape(keys=keys, dtype=dtype), ("folded cudnn",)
+    yield Shape(users=36, map="index", order="uneven", dtype=dtype), ("varlen",)
+    yield Shape(batch=512, heads=8, dtype=dtype), ("folded cudnn",)
+    yield Shape(width=64, dtype=dtype), ("folded cudnn",)
 
 
 def rejects_bad_input(library):

@@ -110,9 +110,9 @@ struct AttentionParams {
     float *lse; // [batch, heads, queries] or NULL
     const AttentionTile *tiles;
     const int32_t *order;
-    const AttentionPlanHeader *header;
     const int32_t *key_offsets; // NULL when dense
-    int32_t keys;               // of every user when dense
+    int32_t tile_count;
+    int32_t keys; // of every user when dense
     int32_t queries, heads, group;
     int32_t chunks, pack, box_queries, slot_rows;
     float scale_log2; // scale * log2(e), not negative

@@ -79,7 +79,10 @@ struct AttentionConsumer {
     IKBO_DEVICE void order_start() const {
         if (turn == kFirstTurn + B.consumers - 1) ptx::named_barrier_arrive(kFirstTurn, 256);
     }
-    IKBO_DEVICE void order_wait() const { ptx::named_barrier_sync(turn, 256); }
+    IKBO_DEVICE void order_wait() const {
+        fall_behind();
+        ptx::named_barrier_sync(turn, 256);
+    }
     IKBO_DEVICE void order_pass() const {
         const int next = recompute(turn + 1);
         ptx::named_barrier_arrive(next == kFirstTurn + B.consumers ? kFirstTurn : next, 256);
@@ -103,6 +106,7 @@ struct AttentionConsumer {
     IKBO_DEVICE void wait_v(int n) const { ptx::barrier_wait(shared + Smem::v_full + 8 * (n % B.stages), n / B.stages % 2); }
     // One thread per block of the cluster tells it that this warpgroup has read the stage.
     IKBO_DEVICE void give_back(uint32_t barrier) const {
+        fall_behind();
         if constexpr (B.cluster > 1) {
             if (const int thread = group_thread(); thread < B.cluster) ptx::barrier_arrive_at(barrier, thread);
         } else {
@@ -230,6 +234,7 @@ struct AttentionConsumer {
         }
         ptx::fence_shared_for_copies();
         ptx::named_barrier_sync(group_barrier(), 128);
+        fall_behind();
         if (t == 0) {
             const int slots = unit.slots;
 #pragma unroll 1

@@ -25,6 +25,7 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
     AttentionUnit *const units = reinterpret_cast<AttentionUnit *>(memory + Smem::units);
     const int group = ptx::warpgroup_index();
     if (threadIdx.x == 0) {
+        for (const CUtensorMap *map : {q, k, v, out}) ptx::prefetch_tensor_map(map);
         if (shared % 1024 != 0) asm volatile("trap;");
         for (int i = 0; i < B.stages; ++i) {
             ptx::barrier_init(shared + Smem::k_full + 8 * i, 1);

@@ -80,6 +80,7 @@ class Planned {
         AttentionPlanHeader header;
         check(driver().MemcpyDtoH(&header, reinterpret_cast<CUdeviceptr>(header_.data()), sizeof header), "reading the plan");
         refuse(header);
+        work_.tile_count = header.tiles;
         launch_.grid[0] = launch_.cluster * static_cast<unsigned>(std::min(clusters_, header.tiles));
         described_ = {};
     }
@@ -125,7 +126,6 @@ class Planned {
         AttentionParams p{};
         p.tiles = static_cast<const AttentionTile *>(tiles_.data());
         p.order = static_cast<const int32_t *>(order_.data());
-        p.header = static_cast<const AttentionPlanHeader *>(header_.data());
         p.keys = static_cast<int32_t>(s_.keys);
         p.queries = static_cast<int32_t>(s_.queries);
         p.heads = static_cast<int32_t>(s_.heads);

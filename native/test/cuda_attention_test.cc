@@ -137,7 +137,11 @@ void check(const Case &c, int32_t dtype) {
             continue;
         const Error error = compare(dtype, output.out, reference);
         EXPECT_EQ(error.not_finite, 0);
-        EXPECT_LE(error.relative, limit(dtype, decomposed, reference.size()));
+        // Where one key takes all the weight, stage 1 has a probability of exactly 1 and rounds only the output; a
+        // reference that is not the row's own maximum rounds that probability too, by up to half a unit in the last place.
+        const double rounding = dtype == IKBO_FP16 ? 0x1p-12 : 0x1p-9;
+        const double allowed = c.high.second > 0 ? std::hypot(decomposed, rounding) : 0;
+        EXPECT_LE(error.relative, std::max(allowed, limit(dtype, decomposed, reference.size())));
         for (std::size_t i = 0; i < lse.size(); ++i) {
             const double value = element(IKBO_FP32, output.lse.data(), static_cast<int64_t>(i));
             if (std::isinf(lse[i]))
