@@ -2,7 +2,7 @@
 // it the extension analyses and rewrites, and its benchmark panel says how to build the addon.
 //   node scripts/package.mjs [--no-build]
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = new URL('..', import.meta.url).pathname;
@@ -12,16 +12,8 @@ const run = (command, ...args) => {
 };
 mkdirSync(join(root, 'build'), { recursive: true });
 if (!process.argv.includes('--no-build')) run(process.execPath, 'scripts/build.mjs', '--minify');
-run(
-  process.execPath,
-  'node_modules/@vscode/vsce/vsce',
-  'package',
-  ...[
-    '--no-dependencies',
-    '--allow-missing-repository',
-    '--skip-license',
-    '--no-rewrite-relative-links',
-    '--out',
-    'build/ikbo-lens.vsix',
-  ],
-);
+// A package with native code is for this platform alone.
+const target = existsSync(join(root, 'dist/ikbo.node')) ? ['--target', `${process.platform}-${process.arch}`] : [];
+const options = ['--no-dependencies', '--allow-missing-repository', '--skip-license', '--no-rewrite-relative-links'];
+const vsce = 'node_modules/@vscode/vsce/vsce';
+run(process.execPath, vsce, 'package', ...target, ...options, '--out', 'build/ikbo-lens.vsix');
