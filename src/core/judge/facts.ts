@@ -138,7 +138,9 @@ function findText(node: Node, text: string): Node | null {
 /** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
 function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
   let node: Node | null = null;
-  if (origin.kind === 'subscript') node = childOf(origin, 'value');
+  const own = origin === event.node && replica.argument !== null ? event.operands[replica.argument] : undefined;
+  if (own) node = own.node;
+  else if (origin.kind === 'subscript') node = childOf(origin, 'value');
   else if (origin.kind === 'call') {
     const fn = childOf(origin, 'function');
     const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;

@@ -120,6 +120,7 @@ export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;
 export function nameSymbol(dim: Dim, name: string, run: Run): void {
   const [only] = dim ?? [];
   const [symbol] = only?.symbols ?? [];
+  if (/^_/.test(name)) return;
   if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
     run.nameSymbol(symbol, name);
 }

@@ -38,6 +38,8 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
   const active: Node[] = [];
+  /** Functions that, given no replica, return none: their own findings are known once they have been evaluated. */
+  const quiet = new Set<Node>();
   let steps = 0;
   let entry: Node | null = null;
   let exhausted = false;
@@ -117,11 +119,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   ): Value {
     const body = childOf(model.node, 'body');
     if (!body || frame.depth >= MAX_DEPTH || active.filter((n) => n === model.node).length > 1) return unknown();
-    const follow =
-      frame.building ||
-      model.node.end - model.node.start < SHORT ||
-      producers(model).own ||
-      [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
+    const small = model.node.end - model.node.start < SHORT;
+    const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
+    const follow = frame.building || small || given || (producers(model).own && !quiet.has(model.node));
     if (!follow) return unknown();
     const inner: Frame = {
       function: model,
@@ -144,6 +144,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     active.pop();
     adoptHeap(frame, inner);
     const value = returned(inner);
+    if (!given && !frame.building && !carries(value, frame, run)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main ? broughtHome(value, node, frame.file) : value;
   }
 
@@ -249,6 +250,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     active.push(model.node);
     runBlock(body, frame, run);
     active.pop();
+    if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
   }
 
   for (const model of project.main.functions) {

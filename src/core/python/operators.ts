@@ -405,12 +405,18 @@ export const named = (t: Tensor, node: Node | null): Tensor =>
   t.label === '' && node !== null && node.end - node.start < 32 ? { ...t, label: textOf(node) } : t;
 
 /** The same function sums rows by this index: then many rows share one of its values. */
+const scattered = new WeakMap<Node, Set<string>>();
+
 function scattersBy(index: string, frame: Frame): boolean {
   const node = frame.function?.node;
-  if (!node || !/^\w+$/.test(index)) return false;
-  return new RegExp(`\\b(scatter|scatter_\\w+|segment_\\w+|index_add_?|global_\\w+_pool)\\([^()]*\\b${index}\\b`).test(
-    textOf(node),
-  );
+  if (!node) return false;
+  let names = scattered.get(node);
+  if (!names) {
+    const calls = textOf(node).matchAll(/\b(?:scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(([^()]*)/g);
+    names = new Set([...calls].flatMap((call) => (call[1] ?? '').match(/\w+/g) ?? []));
+    scattered.set(node, names);
+  }
+  return names.has(index);
 }
 
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;

@@ -2,8 +2,17 @@
 import type { FileModel, FunctionModel } from './model';
 
 /** What a replica is made by. Cheap to test and rather too wide. */
-const PRODUCER =
-  /\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors|ones|edge_index|edge_label_index|edge_type|triu_indices|tril_indices|searchsorted|bucketize|stack)\b|_to_\w*\]|_(index|idx)\b|\[(row|col|src|dst|index|idx|inverse|batch)\]|\bmatmul\b/;
+const PRODUCER = new RegExp(
+  [
+    '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors|matmul)\\b',
+    // Rows picked by an index that may be many-to-one.
+    '\\[(?:self\\.)?(row|col|src|dst|i|j|idx_i|idx_j|index|idx|inverse|inverse_indices|batch|batch_index|edge_type|rel_type|\\w+_(idx|index|to_\\w+))\\]',
+    '\\w\\[\\s*edge(_label)?_index\\[',
+    '\\[[^\\]\\n]*//',
+    // The same tensor stacked or concatenated several times.
+    '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
+  ].join('|'),
+);
 
 interface Producers {
   /** The function's own text has a producer. */

@@ -217,7 +217,14 @@ function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: Sin
   if (rankOf(weight.shape) !== 3 || rankOf(other.shape) !== 4) return null;
   const batch = other.shape.head[0];
   if (!batch || isOne(batch.dim) || isOne(weight.shape.head[0]?.dim ?? null)) return null;
-  const made = replica(weight, { map: ALL, source: ONE, extent: batch.dim, origin: place, written: true });
+  const made = replica(weight, {
+    map: ALL,
+    source: ONE,
+    extent: batch.dim,
+    origin: place,
+    written: true,
+    argument: at,
+  });
   const carrier = tensor(exactShape([{ dim: batch.dim, replica: made }, ...weight.shape.head]), {
     content: 'parameter',
   });
@@ -272,9 +279,7 @@ function attentionSink(applied: Applied): Value {
   const operands = names.map(([role, short], i): Operand => {
     const value = argument(args, i, role, short);
     const t = value ? asTensor(value, run) : null;
-    const ranked = t
-      ? { ...t, shape: (bhsd ? withRank(t, rankOf(t.shape) ?? 4) : t.shape) ?? t.shape }
-      : tensor(UNKNOWN_SHAPE);
+    const ranked = t ? { ...t, shape: withRank(t, rankOf(t.shape) ?? 4) ?? t.shape } : tensor(UNKNOWN_SHAPE);
     return {
       role,
       value: ranked,

@@ -129,7 +129,7 @@ export const conditionText = (condition: Condition): string =>
   condition.holds ? condition.text : /^not /.test(condition.text) ? condition.text.slice(4) : `not (${condition.text})`;
 
 /** Worth keeping apart at a join: replicas, and whatever decides which code runs. */
-function matters(value: Value): boolean {
+export function matters(value: Value): boolean {
   switch (value.kind) {
     case 'tensor':
       return carriesReplica(value);

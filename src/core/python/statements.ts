@@ -5,10 +5,11 @@ import { applyView, select } from '../tensor/views';
 import { asString, asTensor, nameSymbol, placeOf } from './access';
 import { overwrite } from './calls';
 import { arithmetic } from './expressions';
+import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { either, fork, join, possible, unknown } from './state';
+import { either, fork, join, matters, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
 import { NONE, type Value, int, tuple } from './value';
@@ -471,13 +472,15 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
   return otherwise ? runBlock(otherwise, frame, run) : 'next';
 }
 
-/** Two passes; lists that grew may grow further, and what the second pass changed again is not known. */
+/**
+ * Two passes if the first one left something for the second: a replica, a list, a value in place of None. Lists that grew
+ * may grow further.
+ */
 function loop(frame: Frame, pass: () => Flow): void {
   const before = frame.state.heap;
+  const names = new Map(frame.state.names);
   frame.state = { ...frame.state, heap: before.fork() };
-  for (let i = 0; i < 2; i++) {
-    if (pass() === 'left') break;
-  }
+  if (pass() === 'next' && leavesSomething(names, before, frame)) pass();
   const changes = frame.state.heap.since(before);
   frame.state = { ...frame.state, heap: before };
   for (const [id, item] of changes) {
@@ -485,4 +488,17 @@ function loop(frame: Frame, pass: () => Flow): void {
     const grew = item.kind === 'list' && old?.kind === 'list' && item.items.length !== old.items.length;
     before.set(id, grew ? { ...item, open: true } : item);
   }
+}
+
+function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame): boolean {
+  for (const [key, old] of names) {
+    const now = frame.state.names.get(key);
+    if (now !== old && now && (old.kind === 'none' || old.kind === 'union' || matters(now))) return true;
+  }
+  for (const [id, item] of frame.state.heap.since(before)) {
+    const old = before.get(id);
+    if (old && item.kind === 'list' && old.kind === 'list' && item.items.length !== old.items.length) return true;
+    if (old && item.kind !== 'list' && item !== old) return true;
+  }
+  return false;
 }

@@ -116,7 +116,15 @@ function noneness(value: Value): boolean | null {
 }
 
 /** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
+const conditions = new WeakMap<Node, Condition>();
+
 export function conditionOf(node: Node, frame: Frame): Condition {
+  const known = conditions.get(node) ?? makeCondition(node, frame);
+  conditions.set(node, known);
+  return known;
+}
+
+function makeCondition(node: Node, frame: Frame): Condition {
   const text = textOf(node).replace(/\s+/g, ' ');
   const names = text.match(/[A-Za-z_][\w.]*/g) ?? [];
   const scope = frame.function?.node;

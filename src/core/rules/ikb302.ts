@@ -18,5 +18,5 @@ export const ikb302: Rule = {
   message(match) {
     return `${sinkText(match)} broadcasts ${sourceText(match)} over the batch and writes every copy${when(match)}${costText(match)}`;
   },
-  rewrites: [],
+  rewrites: [{ id: 'einsum', title: 'Write the product as an einsum, which reads the operand once' }],
 };

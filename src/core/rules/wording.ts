@@ -32,8 +32,12 @@ export const sinkText = (match: Match): string => {
   return `\`${short(fn ? textOf(fn) : textOf(node))}\``;
 };
 
-export const when = (match: Match): string =>
-  match.when.length > 0 ? ` (when ${match.when.map(short).join(' and ')})` : '';
+/** Two conditions at most: more do not help to find the place. */
+export function when(match: Match): string {
+  if (match.when.length === 0) return '';
+  const more = match.when.length > 2 ? ', ...' : '';
+  return ` (when ${match.when.slice(0, 2).map(short).join(' and ')}${more})`;
+}
 
 /** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */
 export function costText(match: Match): string {
