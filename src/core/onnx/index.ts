@@ -16,6 +16,7 @@ import { printModel, type ModelText } from './text';
 export { OnnxError, memorySource, type ByteSource } from './source';
 export { readModel } from './read';
 export { printModel, type LineRange, type ModelText } from './text';
+export { inspectModel, type ModelIndex, type ValueFacts } from './inspect';
 export type { Model } from './model';
 export { chunks, sizeOf, type Piece } from './splice';
 
