@@ -30,18 +30,24 @@ function nodeHeaders() {
   return [join(dirname(packages[0]), 'include'), dirname(packages[1])].join(';');
 }
 
-function compile(name, options) {
+function compile(name, options, targets = []) {
   const folder = join(root, 'build', name);
   const configure = ['-S', 'native', '-B', folder, '-G', 'Ninja', ...options];
   const quiet = existsSync(join(folder, 'build.ninja')) ? ['--log-level=WARNING'] : ['--log-level=STATUS'];
   if (!run('cmake', [...quiet, ...configure])) throw new Error(`cmake could not configure ${folder}`);
-  if (!run('cmake', ['--build', folder, '-j', jobs])) throw new Error('the native build failed; its output is above');
+  if (!run('cmake', ['--build', folder, '-j', jobs, ...targets.flatMap((target) => ['--target', target])]))
+    throw new Error('the native build failed; its output is above');
   return folder;
 }
 
-function build() {
+/** Into dist/; with the tests too if `all`. */
+function build(all = false) {
   const cuda = process.env.IKBO_CUDA === '0' ? 'OFF' : 'ON';
-  const folder = compile('native', [`-DIKBO_NODE_INCLUDE=${nodeHeaders()}`, `-DIKBO_CUDA=${cuda}`]);
+  const folder = compile(
+    'native',
+    [`-DIKBO_NODE_INCLUDE=${nodeHeaders()}`, `-DIKBO_CUDA=${cuda}`],
+    all ? [] : ['ikbo', 'ikbo_node'],
+  );
   mkdirSync(join(root, 'dist'), { recursive: true });
   for (const file of ['ikbo.node', 'libikbo.so']) copyFileSync(join(folder, file), join(root, 'dist', file));
   return folder;
@@ -103,7 +109,7 @@ function instructionSets(folder) {
 }
 
 function test() {
-  const folder = build();
+  const folder = build(true);
   for (const set of instructionSets(folder)) googletest(folder, set, { IKBO_SIMD: set, IKBO_THREADS: '3' });
   sanitize();
 }

@@ -2,7 +2,7 @@
 import { STAGE, type Arm } from '../arms';
 import type { Check } from '../../protocol/bench';
 import { statusOf, STATUS } from './addon';
-import { checkOutput, judge, limitOf, POISON, problemOf, type Reference } from './check';
+import { checkOutput, judge, limitOf, POISON, problemOf, UNIT, type Reference } from './check';
 import type { Problem } from './problem';
 import { nativeSampler, type Sampler, type SamplerContext } from './sampler';
 import type { Torch } from './torch';
@@ -28,7 +28,8 @@ const failed = (arm: Arm, problem: string, check: Check | null = null): ReadyArm
 export function acceptedError(context: SamplerContext, problem: Problem, reference: Reference): number {
   const { dtype } = problem.plan.request;
   const call = problem.call({ kind: 'stage', stage: STAGE.decomposed, input: 'mapped' });
-  const fallback = { fp32: 2 ** -20, fp16: 2 ** -10, bf16: 2 ** -7 }[dtype];
+  const fallback = dtype === 'fp32' ? 2 ** -20 : UNIT[dtype];
+  const elements = reference.values.length;
   const [args = {}] = call.args;
   try {
     const operation = new context.addon.Operation(context.device, call.shape);
@@ -36,12 +37,12 @@ export function acceptedError(context: SamplerContext, problem: Problem, referen
       problem.out.fill(POISON);
       operation.prepare(args);
       operation.run(args);
-      return limitOf(dtype, Math.min(fallback, checkOutput(problem, reference, Infinity).error));
+      return limitOf(dtype, Math.min(fallback, checkOutput(problem, reference, Infinity).error), elements);
     } finally {
       operation.destroy();
     }
   } catch (error) {
-    if (statusOf(error) === STATUS.unsupported) return limitOf(dtype, fallback);
+    if (statusOf(error) === STATUS.unsupported) return limitOf(dtype, fallback, elements);
     throw error;
   }
 }
