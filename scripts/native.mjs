@@ -5,7 +5,7 @@
 // IKBO_CUDA=0 leaves the CUDA kernels out even where nvcc is. IKBO_JOBS limits the parallel compilers.
 // Last line of a test: `N passed, N failed, N skipped`. Exit code 1 on failure, 2 when tools are missing.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -49,7 +49,12 @@ function build(all = false) {
     all ? [] : ['ikbo', 'ikbo_node'],
   );
   mkdirSync(join(root, 'dist'), { recursive: true });
-  for (const file of ['ikbo.node', 'libikbo.so']) copyFileSync(join(folder, file), join(root, 'dist', file));
+  // Moved into place: a process that has the old one loaded keeps it whole.
+  for (const file of ['ikbo.node', 'libikbo.so']) {
+    const target = join(root, 'dist', file);
+    copyFileSync(join(folder, file), `${target}.new`);
+    renameSync(`${target}.new`, target);
+  }
   return folder;
 }
 
