@@ -62,8 +62,18 @@ export function dropLetter(match: Match): Written {
   const text = sourceText(draft, source, made, operand) + (put ? '' : `.squeeze(${axis})`);
   const fewer = terms.map((term, i) => (i === at ? term.slice(0, axis) + term.slice(axis + 1) : term)).join(',');
   const quote = textOf(equation).charAt(0);
+  const reordered = terms.length !== 2 || naturalOrder(fewer) !== output;
   const edits = [replace(equation, `${quote}${fewer}->${output}${quote}`), replace(operand, text)];
+  // A view of the result may rely on its layout.
+  if (reordered) edits.push({ start: node.end, end: node.end, text: '.contiguous()' });
   return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
+}
+
+/** The order in which a product without shared axes in its result writes it: the left operand's own, then the right's. */
+function naturalOrder(inputs: string): string {
+  const [left = '', right = ''] = inputs.split(',');
+  const own = (letters: string, other: string): string => [...letters].filter((l) => !other.includes(l)).join('');
+  return own(left, right) + own(right, left);
 }
 
 interface CopiedOperand {

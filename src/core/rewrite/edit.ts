@@ -19,6 +19,9 @@ export function lineEnd(text: string): string {
   return text.startsWith('\r\n', at) ? '\r\n' : (text[at] ?? '\n');
 }
 
+/** The quote that the file's strings mostly use. */
+export const quoteOf = (text: string): string => (text.split("'").length > text.split('"').length ? "'" : '"');
+
 function lineStart(text: string, offset: number): number {
   let at = offset;
   while (at > 0 && text[at - 1] !== '\n' && text[at - 1] !== '\r') at--;

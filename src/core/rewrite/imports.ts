@@ -24,6 +24,9 @@ export function conditionsOfIkbo(file: Node): readonly string[] {
     : [];
 }
 
+/** `torch` as the file calls it, null when it is not imported as a whole. */
+export const importTorch = (file: Node): string | null => aliasOf(file, 'torch');
+
 /** `torch.nn.functional` as the file calls it; adds the usual `as F` when `F` is free, else the full name is used. */
 export function importFunctional(file: Node): Imported {
   const name = aliasOf(file, 'torch.nn.functional');

@@ -13,6 +13,7 @@ import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { enableGqa, foldHeads } from './grouped-heads';
 import { requireEditable } from './guards';
+import { einsumProduct } from './implicit-product';
 import { Refusal } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
 
@@ -47,6 +48,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'drop-expand', build: dropExpand, applies: ({ sink }) => sink.kind !== 'einsum' },
     { id: 'drop-letter', build: dropLetter, applies: ({ sink }) => sink.kind === 'einsum' },
   ],
+  IKB302: [{ id: 'einsum', build: einsumProduct }],
   IKB303: [{ id: 'before-expand', build: beforeExpand }],
   IKB304: [
     { id: 'decompose', build: decompose, applies: ({ form }) => (form?.blocks.length ?? 0) > 1 },
