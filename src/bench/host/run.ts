@@ -1,5 +1,5 @@
 /** One run from request to result: data, reference, checks, ceilings, interleaved rounds, statistics. */
-import { freemem, loadavg } from 'node:os';
+import { freemem } from 'node:os';
 import { baseOf, plan as makePlan, type Plan } from '../plan';
 import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../summary';
 import type { BenchRequest, BenchResult, Regime } from '../../protocol/bench';
@@ -8,6 +8,7 @@ import { acceptedError, readyNative, readyTorch, unavailable, type ReadyArm } fr
 import { measureCeilings, type Ceilings } from './ceilings';
 import { makeReference } from './check';
 import { openDevice, readClocks, type OpenDevice } from './environment';
+import { busyNotes, cacheNotes } from './notes';
 import { createProblem, type Problem } from './problem';
 import { measureRounds } from './rounds';
 import { flushBytes, type SamplerContext } from './sampler';
@@ -28,6 +29,7 @@ export class Cancelled extends Error {
 /** The rounds are this part of the progress bar; one part is one arm got ready. */
 const PARTS_OF_ROUNDS = 10;
 const FREE_SHARE = 0.8;
+const MOST_SETS = 8;
 const ROTATED_BYTES = { cpu: 512 * 2 ** 20, cuda: 2 ** 34 } as const;
 
 export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks): Promise<BenchResult> {
@@ -43,7 +45,8 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     flushBytes: flushBytes(opened.info.kind, opened.cacheBytes),
   };
   await progress('making random data');
-  const problem = createProblem(addon, opened.device, plan, setsOf(plan, opened, warnings));
+  const sets = Math.max(1, setsOf(plan, opened));
+  const problem = createProblem(addon, opened.device, plan, sets);
   let torch: Torch | null = null;
   const ready: ReadyArm[] = [];
   try {
@@ -82,7 +85,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
       },
       arms,
       comparisons: comparisonsOf(arms, baseOf(plan.arms)),
-      warnings: [...warnings, ...regimeNotes(plan, context, opened)],
+      warnings: [...warnings, ...cacheNotes(request, opened, context.flushBytes, sets * plan.cost.bytes)],
     };
   } finally {
     for (const { sampler } of ready) sampler?.close();
@@ -183,35 +186,8 @@ const torchNotes = ({ version }: Torch): string[] => [
 ];
 
 /** Sets of inputs that the loops without a flush go through, so that they find no cache warm. */
-function setsOf({ request, cost }: Plan, { info, cacheBytes }: OpenDevice, warnings: string[]): number {
+function setsOf({ request, cost }: Plan, { info, cacheBytes }: OpenDevice): number {
   if (request.regimes.every((regime) => regime === 'flush')) return 1;
   const affordable = Math.max(1, Math.floor(ROTATED_BYTES[info.kind] / cost.memoryBytes));
-  const wanted = Math.max(1, Math.ceil((4 * cacheBytes) / cost.bytes));
-  const sets = Math.min(wanted, affordable, 8);
-  if (sets * cost.bytes < 4 * cacheBytes)
-    warnings.push(
-      `burst and sustained run with a partly warm cache: ${megabytes(sets * cost.bytes)} of operands in rotation ` +
-        `against ${megabytes(cacheBytes)} of cache.`,
-    );
-  return sets;
+  return Math.min(Math.ceil((4 * cacheBytes) / cost.bytes), affordable, MOST_SETS);
 }
-
-/** Other work on the processors: threads that wait for each other, as PyTorch's do, suffer most. */
-function busyNotes({ info, units }: OpenDevice): string[] {
-  const [load = 0] = loadavg();
-  if (info.kind !== 'cpu' || load < 0.5 * units) return [];
-  return [
-    `The machine was busy before the run (load ${load.toFixed(1)} on ${units} threads): times scatter, and those of ` +
-      'multi-threaded libraries most. Repeat on an idle machine.',
-  ];
-}
-
-function regimeNotes({ request }: Plan, context: SamplerContext, { cacheBytes }: OpenDevice): string[] {
-  if (!request.regimes.includes('flush') || context.flushBytes >= cacheBytes) return [];
-  return [
-    `flush writes ${megabytes(context.flushBytes)} between calls, less than the ${megabytes(cacheBytes)} last-level cache ` +
-      'that this machine reports: parts of it may stay warm.',
-  ];
-}
-
-const megabytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
