@@ -43,7 +43,9 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
       const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
       const rewrites = oncePerSink(rewritesFor);
       const findings = matches.flatMap((match) =>
-        match.origin.file === file ? (describe(match, options.hints ?? false, rewrites) ?? []) : [],
+        match.origin.file === file || match.via?.file === file
+          ? (describe(match, options.hints ?? false, rewrites) ?? [])
+          : [],
       );
       const kept = suppress(file.path, comments, findings);
       return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };

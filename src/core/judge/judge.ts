@@ -104,6 +104,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     when: replica.when,
     bindings,
     size: (dim) => bound(name(dim), bindings),
+    via: viaOf(replica.trail),
     local: isLocal(event, hit),
     minor: hit.via === 'rows',
   };
@@ -118,6 +119,12 @@ function replicasOf({ event, hit }: Candidate) {
 function dimsOf(t: Tensor) {
   const n = rankOf(t.shape);
   return n === null ? null : t.shape.head.map((_, i) => axisAt(t, i).dim);
+}
+
+/** The call through which a part made in another file came. */
+function viaOf(trail: Trail | null): Node | null {
+  for (let at = trail; at; at = at.before) if (at.what === 'returned by this call') return nodeAt(at.place);
+  return null;
 }
 
 function pathOf(

@@ -172,6 +172,10 @@ function parameterValue(parameter: Parameter, dims: readonly string[] | undefine
     const known = /^[A-Z]\w*$/.test(annotation) ? run.global(annotation, frame.file, frame) : null;
     if (known?.kind === 'class' && run.isModule(known.model)) return run.instance(known.model, frame);
   }
+  if (frame.building && (annotation === null || /Module$/.test(annotation)) && fallback === null) {
+    const beside = run.sibling(name, frame.file);
+    if (beside) return run.instance(beside, frame);
+  }
   switch (fallback?.kind) {
     case 'float':
       return NUMBER;

@@ -3,8 +3,8 @@
  * arguments; what they call is followed with the values it gets, to a bounded depth.
  */
 import { freshId } from '../tensor/shape';
-import { mapReplicas } from '../tensor/pointwise';
-import type { Tensor } from '../tensor/value';
+import { mapForm, mapReplicas, step } from '../tensor/pointwise';
+import type { Replica, Tensor } from '../tensor/value';
 import { placeOf } from './access';
 import { attributeOf } from './attributes';
 import { bind, unknownParameters } from './arguments';
@@ -12,6 +12,7 @@ import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
+import { constructLayer } from './layers';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
 import { producers } from './producers';
 import type { Project } from './project';
@@ -61,6 +62,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
       return value;
     },
     isModule: (model) => project.isModule(model),
+    sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
     step(node) {
       if (++steps <= MAX_STEPS) return true;
@@ -152,6 +154,11 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   function broughtHome(value: Value, node: Node, file: FileModel): Value {
     const { path } = file.file;
     const place = placeOf(node);
+    // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
+    const passed = (replica: Replica): Replica => ({
+      ...replica,
+      trail: step(replica.trail, place, 'returned by this call'),
+    });
     const home = (t: Tensor): Tensor =>
       mapReplicas(t, (replica) => {
         if (replica.origin.path === path) return replica;
@@ -160,7 +167,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
       });
     switch (value.kind) {
       case 'tensor':
-        return home(value);
+        return { ...mapForm(value, passed), shape: home({ ...value, form: null }).shape };
       case 'tuple':
         return { ...value, items: value.items.map((item) => broughtHome(item, node, file)) };
       case 'union':
@@ -190,6 +197,8 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   }
 
   function instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value {
+    // Built from a registry that text does not show: known by its name.
+    if (model.name === 'ConvModule') return constructLayer('nn.ConvModule', args, node);
     const id = freshId();
     const self: Value = { kind: 'ref', id };
     frame.state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
@@ -235,15 +244,15 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     building: false,
   });
 
-  function evaluateEntry(model: FunctionModel): void {
+  function evaluateEntry(model: FunctionModel, owner: ClassModel | null): void {
     const body = childOf(model.node, 'body');
     if (!body) return;
     steps = 0;
     exhausted = false;
     entry = model.node;
     const frame: Frame = { ...emptyFrame(model.file), function: model };
-    const isMethod = model.owner !== null && !model.decorators.some((d) => /^staticmethod\b/.test(d));
-    const instance = isMethod && model.owner ? instanceOf(model.owner) : null;
+    const isMethod = owner !== null && !model.decorators.some((d) => /^staticmethod\b/.test(d));
+    const instance = isMethod ? instanceOf(owner) : null;
     if (instance) frame.state = { ...frame.state, heap: instance.state.heap.fork() };
     const self = instance?.value ?? null;
     unknownParameters(model, self, run, frame).forEach((v, k) => frame.state.names.set(k, v));
@@ -253,8 +262,31 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
   }
 
+  const imported = importedProducers(project);
   for (const model of project.main.functions) {
-    if (model.name === '__init__' || !producers(model).reachable) continue;
-    evaluateEntry(model);
+    if (model.name === '__init__' || !(producers(model).reachable || imported.test(model))) continue;
+    for (const owner of ownersOf(model)) evaluateEntry(model, owner);
   }
+
+  /** A method of a mixin runs as part of the modules of the file that derive from it. */
+  function ownersOf(model: FunctionModel): readonly (ClassModel | null)[] {
+    const { owner } = model;
+    if (!owner || project.isModule(owner)) return [owner];
+    const users = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
+    return users.length > 0 ? users : [owner];
+  }
+}
+
+/** Functions that call an imported one which makes replicas. */
+function importedProducers(project: Project): { test(model: FunctionModel): boolean } {
+  const { main } = project;
+  const { text } = main.file;
+  const names = [...main.names].flatMap(([name, binding]) => {
+    if (binding.kind !== 'import' || binding.name === null || !/^[a-z_]\w*$/.test(name)) return [];
+    if (!new RegExp(`\\b${name}\\(`).test(text)) return [];
+    const found = project.lookup(name, main);
+    return found?.kind === 'function' && producers(found).own ? [name] : [];
+  });
+  const called = names.length > 0 ? new RegExp(`\\b(${names.join('|')})\\(`) : null;
+  return { test: ({ node }) => called?.test(text.slice(node.start, node.end)) ?? false };
 }

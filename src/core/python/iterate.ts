@@ -3,7 +3,7 @@ import { symbol } from '../tensor/dim';
 import { applyView, select } from '../tensor/views';
 import { placeOf } from './access';
 import type { Frame, Run } from './run';
-import { either, fork, join, unknown } from './state';
+import { either, fork, join, possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
 import { type Value, int } from './value';
@@ -11,6 +11,12 @@ import { type Value, int } from './value';
 /** What a loop variable is bound to, pass by pass. Layers of a list each once; anything else a representative. */
 export function passes(over: Value, node: Node, frame: Frame, run: Run): { values: readonly Value[]; open: boolean } {
   if (over.kind === 'tensor') return { values: [applyView(over, select(0), placeOf(node))], open: true };
+  if (over.kind === 'union') {
+    // Whichever list it is: items of all of them, each once.
+    const lists = possible(over, frame.state.path).map((o) => passes(o.value, node, frame, run));
+    const values = [...new Set(lists.flatMap((l) => l.values))].filter((v) => v.kind !== 'unknown');
+    return { values: values.length > 0 ? values.slice(0, 4) : [unknown()], open: lists.some((l) => l.open) };
+  }
   const listed = run.items(over, frame);
   if (!listed) return { values: [unknown()], open: true };
   const { items } = listed;

@@ -1,7 +1,16 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, ONE, constant, isOne } from '../tensor/dim';
 import { atomOf, concatenate, linear, mapReplicas, multiply, pointwise, step, writtenAt } from '../tensor/pointwise';
-import { type Size, expand, expandLike, gatherRows, repeat, repeatInterleave } from '../tensor/replicate';
+import {
+  type Size,
+  expand,
+  expandLike,
+  gatherRows,
+  reordered,
+  repeat,
+  repeatInterleave,
+  repeatLeading,
+} from '../tensor/replicate';
 import { applyReshape } from '../tensor/reshape';
 import {
   UNKNOWN_SHAPE,
@@ -157,7 +166,8 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return expandLike(t, (like && asTensor(like, run)) ?? opaque(place), place);
     }
     case 'repeat': {
-      const counts = rest();
+      const counts = rest() ?? (args.open ? args.positional.slice(1) : null);
+      if (args.open && counts && counts.length > 0) return repeatLeading(t, counts.map(repeatSize), place);
       if (counts && counts.length > 0) return repeat(t, counts.map(repeatSize), place);
       return opaque(place);
     }
@@ -359,8 +369,9 @@ function stackValues(list: Value | undefined, dim: number, place: Place, run: Ru
 
 function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
-  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || v.kind === 'unknown'))
-    return opaque(place);
+  // Of numbers, or of something that numpy made: data of its own, that no input decides.
+  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
+    return tensor(UNKNOWN_SHAPE, { content: 'constant', place });
   if (/_like$/.test(kind) && like?.kind === 'tensor')
     return tensor(withoutReplicas(like.shape), { content: 'constant', place });
   if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
@@ -456,6 +467,9 @@ export function gathered(
     by.content === 'index' && carriesReplica(by)
       ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
       : by.index;
+  const copied = axisAt(t, dim).replica;
+  // Copies put in another order, by an index that no input decides, are still copies.
+  if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
   if (kind.kind !== 'many-to-one') {
     return scattersBy(indexText, frame) ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
   }

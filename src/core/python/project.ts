@@ -13,6 +13,11 @@ export interface Project {
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
+  /**
+   * The module class of the file `name.py` beside `file`, if there is just one that no other class of that file uses:
+   * what a constructor parameter of that name is given.
+   */
+  sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
   bases(model: ClassModel): readonly (ClassModel | string)[];
 }
@@ -115,6 +120,16 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
     return null;
   }
 
+  function sibling(name: string, file: FileModel): ClassModel | null {
+    const beside = moduleFile(`.${name}`, file);
+    if (!beside || beside === file) return null;
+    const { text } = beside.file;
+    const roots = beside.classes.filter(
+      (c) => isModule(c) && !new RegExp(`[^\\w.]${c.name}\\(`).test(text.replace(`class ${c.name}(`, '')),
+    );
+    return roots.length === 1 ? (roots[0] ?? null) : null;
+  }
+
   const isModule = (model: ClassModel): boolean =>
     bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
 
@@ -124,6 +139,7 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
     method,
     isModule,
     bases,
+    sibling,
   };
 }
 

@@ -92,6 +92,8 @@ export interface Run {
   /** An instance as `__init__` leaves it with unknown arguments. */
   instance(model: ClassModel, frame: Frame): Value;
   isModule(model: ClassModel): boolean;
+  /** The module class of the file that a constructor parameter is named after, see `Project.sibling`. */
+  sibling(name: string, file: FileModel): ClassModel | null;
   method(model: ClassModel, name: string): FunctionModel | null;
   /** False when the budget is spent. */
   step(node: Node): boolean;

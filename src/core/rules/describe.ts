@@ -26,7 +26,7 @@ export function describe(
   const level = !materialized ? 'hint' : match.minor || named ? 'information' : rule.level;
   const hasBindings = Object.keys(match.bindings).length > 0;
   return {
-    ...broadcast,
+    ...(match.via ? siteOf(match.via) : broadcast),
     rule: rule.code,
     level,
     materialized,
@@ -46,7 +46,7 @@ export function describe(
       bytesValue: bound(match.cost.bytes, match.bindings),
       flopsValue: bound(match.cost.flops, match.bindings),
     },
-    rewrites: materialized ? rewritesFor(match) : [],
+    rewrites: materialized && !match.via ? rewritesFor(match) : [],
     bench: benchHint(match),
   };
 }

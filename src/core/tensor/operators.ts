@@ -153,7 +153,7 @@ export const OPERATORS: readonly Operator[] = [
   ...row(
     'create',
     't',
-    'Tensor FloatTensor zeros ones empty full zeros_like ones_like empty_like full_like eye tensor as_tensor from_numpy',
+    'Tensor FloatTensor LongTensor IntTensor zeros ones empty full zeros_like ones_like empty_like full_like eye tensor as_tensor from_numpy',
     '*size',
   ),
   ...row('create', 'm', 'new_zeros new_ones new_empty new_full new_tensor', 'input *size'),

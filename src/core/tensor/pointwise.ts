@@ -28,15 +28,18 @@ export const step = (before: Trail | null, place: Place, what: string): Trail =>
 export function mapReplicas(t: Tensor, change: (replica: Replica) => Replica | null): Tensor {
   if (!carriesReplica(t)) return t;
   const shape = mapAxes(t.shape, (axis) => (axis.replica ? { ...axis, replica: change(axis.replica) } : axis));
-  const form = t.form && {
-    ...t.form,
-    blocks: t.form.blocks.map((block) => ({
-      ...block,
-      terms: block.terms.map((term) => ({ ...term, factors: term.factors.map((f) => mapReplicas(f, change)) })),
-    })),
-  };
   const picked = t.picked.flatMap((replica) => change(replica) ?? []);
-  return { ...t, shape, form, picked };
+  return { ...mapForm(t, change), shape, picked };
+}
+
+/** The same for the atoms of its form alone. */
+export function mapForm(t: Tensor, change: (replica: Replica) => Replica | null): Tensor {
+  if (!t.form) return t;
+  const blocks = t.form.blocks.map((block) => ({
+    ...block,
+    terms: block.terms.map((term) => ({ ...term, factors: term.factors.map((f) => mapReplicas(f, change)) })),
+  }));
+  return { ...t, form: { ...t.form, blocks } };
 }
 
 /** Is the value the same for all positions along an axis (counted from the back) of a result of that rank? */
@@ -123,7 +126,9 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   const content = mergeContent(values);
   const form = content === 'random' ? null : pointwiseForm(values, place, what);
   const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form });
-  return values.length === 1 ? { ...result, index: first.index } : result;
+  const full = values.filter((v) => rankOf(v.shape) !== 0);
+  const picked = full.length === 1 ? (full[0]?.picked.map(mark) ?? []) : [];
+  return values.length === 1 ? { ...result, index: first.index, picked } : { ...result, picked };
 }
 
 const withoutMaps = (shape: Shape): Shape => mapAxes(shape, (axis) => freeAxis(axis.dim));

@@ -113,6 +113,26 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
   return fresh(t, exactShape(axes), place);
 }
 
+/** repeat with counts of which only the first few are known: those axes, and nothing of the others. */
+export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place): Tensor {
+  const shape = reaching(t, counts.length - 1);
+  const head = shape.head.map((axis, i): Axis => {
+    const times = counts[i] ?? 'keep';
+    if (times === 'keep') return axis;
+    const extent = multiply(times, axis.dim);
+    return { dim: extent, replica: replica(t, { map: OTHER, source: axis.dim, extent, origin: place, written: true }) };
+  });
+  return fresh(t, { exact: false, head, tail: [] }, place);
+}
+
+/** The rows of a replicated axis in another order. */
+export function reordered(t: Tensor, axis: number, extent: Dim, place: Place): Tensor {
+  const at = position(t.shape, axis);
+  const change = (old: Axis, i: number): Axis =>
+    i === at && old.replica ? { dim: extent, replica: { ...old.replica, map: OTHER, extent } } : old;
+  return fresh(t, mapAxes(t.shape, change), place);
+}
+
 /** repeat_interleave with an int (`i // r`) or a tensor of counts (`null`: blocks of different sizes). */
 export function repeatInterleave(
   t: Tensor,
