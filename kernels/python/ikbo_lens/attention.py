@@ -61,7 +61,8 @@ def attention(
     if groups is not None:
         mask = _split(attn_mask, kv_map, groups) if per_row else attn_mask
         out = _folded(_split(query, kv_map, groups), key, value, mask, per_row, options)
-        return (out.transpose(0, 1) if kv_map.kind == "tile" else out).flatten(0, 1)
+        # Contiguous, as the attention of the copies would be: callers may rely on it for a view.
+        return (out.transpose(0, 1) if kv_map.kind == "tile" else out).flatten(0, 1).contiguous()
 
     pieces, places = [], []
     for members, slots, filled in _buckets(kv_map.rows(users, query.device), users):

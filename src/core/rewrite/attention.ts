@@ -72,7 +72,7 @@ export function foldedAttention(match: Match): Written {
   const folded = draft.fresh('folded');
   lines.push(`${folded} = ${q}.unflatten(0, (${users}, ${rows})).transpose(1, 2).flatten(2, 3)`);
   lines.push(`${folded} = ${[`${textOf(call.callee)}(${folded}`, key, value, ...keywordTexts(call)].join(', ')})`);
-  const text = `${folded}.unflatten(2, (${rows}, ${q}.shape[2])).transpose(1, 2).flatten(0, 1)`;
+  const text = `${folded}.unflatten(2, (${rows}, ${q}.shape[2])).transpose(1, 2).flatten(0, 1).contiguous()`;
   const edits = [insertBefore(draft.target, lines), replace(node, text)];
   return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
 }
