@@ -30,6 +30,7 @@ const entries = {
   server: 'src/server/main.ts',
   extension: 'src/extension/main.ts',
   host: 'src/bench/host/main.ts',
+  'onnx-child': 'src/cli/onnx-child.ts',
 };
 const present = Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(join(root, path))));
 const targets = [{ ...node, entryPoints: present }];

@@ -15,6 +15,7 @@ import { findConfig } from '../project/config';
 import { describeError } from '../project/walk';
 import type { Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
+import { findRuntime, RUNTIME_MISSING, verifyModel } from './verify-model';
 
 /** Prints the model in ONNX's textual syntax, weights elided; `around` names a node or value. */
 export function show(context: Context, file: string, around: string | undefined): ExitCode {
@@ -35,16 +36,20 @@ export interface RewriteArguments {
   readonly only: readonly string[];
   readonly output: string | null;
   readonly force: boolean;
+  /** True: must be verified; false: is not; null: is where onnxruntime-node is found. */
+  readonly verify: boolean | null;
 }
 
 /** 0 when a model was written, 1 when nothing could be rewritten (the reasons are printed), 2 on failure. */
-export function rewrite(context: Context, file: string, given: RewriteArguments): ExitCode {
+export async function rewrite(context: Context, file: string, given: RewriteArguments): Promise<ExitCode> {
   const output = given.output ?? file.replace(/(\.onnx)?$/, '.ikbo.onnx');
   const target = resolve(context.root, output);
   if (target === resolve(context.root, file))
     throw new UsageError(`${output}: the original is never overwritten; choose another name with -o`);
-  return withModel(context, file, (source) => {
-    const { shapes } = findConfig(context.root);
+  const { shapes } = findConfig(context.root);
+  const runtime = given.verify === false ? null : findRuntime(context.root);
+  if (given.verify && !runtime) throw new UsageError(`${file}: ${RUNTIME_MISSING}`);
+  const code = withModel(context, file, (source) => {
     const rewritten = rewriteModel(file, source, {
       shapes,
       only: given.only,
@@ -64,6 +69,29 @@ export function rewrite(context: Context, file: string, given: RewriteArguments)
     context.output.error(`${output}: ${done} rewrite${done === 1 ? '' : 's'}, ${rewritten.size} bytes\n`);
     return EXIT.clean;
   });
+  if (code !== EXIT.clean || given.verify === false) return code;
+  if (!runtime) {
+    context.output.error(`${output}: ${RUNTIME_MISSING}\n`);
+    return code;
+  }
+  return prove(context, resolve(context.root, file), target, output, shapes, runtime);
+}
+
+/** A model that does not compute the same is removed: it is no result. */
+async function prove(
+  context: Context,
+  before: string,
+  after: string,
+  shown: string,
+  shapes: Readonly<Record<string, number>>,
+  runtime: string,
+): Promise<ExitCode> {
+  const { ok, lines } = await verifyModel({ before, after, dist: context.dist, shapes }, runtime);
+  for (const line of lines) context.output.error(`${shown}: ${line}\n`);
+  if (ok) return EXIT.clean;
+  rmSync(after, { force: true });
+  context.output.error(`${shown}: removed, because it could not be verified (--no-verify keeps it)\n`);
+  return EXIT.failed;
 }
 
 function withModel(context: Context, file: string, work: (source: ByteSource) => ExitCode): ExitCode {

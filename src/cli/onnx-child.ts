@@ -10,8 +10,8 @@ export interface Job {
   /** The original and the rewritten model. */
   readonly models: readonly [string, string];
   readonly probes: readonly (readonly ProbeInput[])[];
-  /** Timed runs per model and probe; 0 for none. */
-  readonly repeats: number;
+  /** Timed runs per model, for each probe; 0 for none. */
+  readonly repeats: readonly number[];
   /** How onnxruntime-node is found; null for the ordinary way. */
   readonly runtime: string | null;
 }
@@ -71,13 +71,14 @@ async function runJob(job: Job): Promise<JobResult> {
     ort.InferenceSession.create(path, { graphOptimizationLevel: 'all', intraOpNumThreads: 2, logSeverityLevel: 3 });
   const [before, after] = [await open(job.models[0]), await open(job.models[1])];
   const probes: ProbeResult[] = [];
-  for (const inputs of job.probes) {
+  for (const [i, inputs] of job.probes.entries()) {
+    const repeats = job.repeats[i] ?? 0;
     const feeds = Object.fromEntries(inputs.map((input) => [input.name, tensorOf(ort, input)]));
     const [x, y] = [await before.run(feeds), await after.run(feeds)];
     const differences = Object.entries(x).map(([name, tensor]) =>
       compare(name, tensor as Ort.Tensor, y[name] as Ort.Tensor | undefined),
     );
-    probes.push({ differences, milliseconds: job.repeats > 0 ? await time(before, after, feeds, job.repeats) : null });
+    probes.push({ differences, milliseconds: repeats > 0 ? await time(before, after, feeds, repeats) : null });
   }
   return { probes };
 }

@@ -10,7 +10,10 @@ export interface VerifyOptions {
   /** Where onnxruntime-node is, or null for the ordinary way. */
   readonly runtime: string | null;
   readonly seconds: number;
+  /** Timed runs per model at `shapes`; 0 for none. */
   readonly repeats: number;
+  /** Sizes for a further, timed set of inputs; empty for none. */
+  readonly shapes?: Readonly<Record<string, number>>;
 }
 
 export interface Verdict {
@@ -34,19 +37,19 @@ export async function verifyRewrite(
   after: string,
   options: VerifyOptions,
 ): Promise<Verdict> {
+  const timed = Object.keys(options.shapes ?? {}).length > 0 && options.repeats > 0;
   let probes: { sizes: Map<string, number>; inputs: ProbeInput[] }[];
   try {
-    probes = [false, true].map((small, i) => {
-      const sizes = probeSizes(analysed, small);
-      return { sizes, inputs: probeInputs(analysed, sizes, 17 + i) };
-    });
+    const sets = [probeSizes(analysed, false), probeSizes(analysed, true)];
+    if (timed) sets.push(probeSizes(analysed, false, options.shapes));
+    probes = sets.map((sizes, i) => ({ sizes, inputs: probeInputs(analysed, sizes, 17 + i) }));
   } catch (error) {
     return failure(error instanceof Error ? error.message : String(error));
   }
   const job: Job = {
     models: [before, after],
     probes: probes.map(({ inputs }) => inputs),
-    repeats: options.repeats,
+    repeats: probes.map((_, i) => (timed && i === 2 ? options.repeats : 0)),
     runtime: options.runtime,
   };
   const result = await runChild(job, options);

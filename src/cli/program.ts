@@ -21,6 +21,11 @@ const collect = (value: string, list: readonly string[]): string[] => [...list, 
 type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs';
 type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: CheckArguments[K] };
 
+type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify'> & {
+  readonly output?: string;
+  readonly verify?: boolean;
+};
+
 /** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
 export async function program(context: Context, argv: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = EXIT.clean;
@@ -132,8 +137,12 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--only <id>', 'only this rule or RULE:LINE; may be repeated', collect, [])
     .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
     .option('--force', 'also where the sizes make it a loss', false)
-    .action((model: string, options: Omit<RewriteArguments, 'output'> & { readonly output?: string }) =>
-      set(rewrite(context, model, { ...options, output: options.output ?? null })),
+    .option('--verify', 'fail where onnxruntime-node is missing (default: verify where it is found)')
+    .option('--no-verify', 'do not run the models')
+    .action(async (model: string, options: RewriteOptionValues) =>
+      set(
+        await rewrite(context, model, { ...options, output: options.output ?? null, verify: options.verify ?? null }),
+      ),
     );
 
   root

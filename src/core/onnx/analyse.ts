@@ -14,8 +14,9 @@ export interface Analysed {
   readonly matches: readonly OnnxMatch[];
 }
 
-export function analyse(model: Model): Analysed {
-  const graph = buildGraph(model);
+/** `inlineAll` as for `buildGraph`. */
+export function analyse(model: Model, inlineAll = false): Analysed {
+  const graph = buildGraph(model, inlineAll);
   const program = programOf(graph, inferShapes(graph));
   const followed = spread(program);
   return { model, graph, program, spread: followed, matches: selectMatches(followed.events) };

@@ -1,7 +1,8 @@
 /**
  * The graph as values and operators instead of names. Names are resolved by scope (a subgraph sees the graphs around
  * it), operators are put in an order in which every input comes first, and calls of model-local functions are replaced
- * by the function's operators, so that what follows knows no functions.
+ * by the function's operators. Those of ai.ikbo stay whole: their definitions are what a runtime without a kernel for
+ * them falls back to.
  */
 import type { Attribute, FunctionDef, Graph, Model, Node, Tensor, Type, ValueInfo } from './model';
 
@@ -71,8 +72,10 @@ interface Build {
   calls: number;
 }
 
-export function buildGraph(model: Model): GraphModel {
-  const functions = new Map(model.functions.map((def) => [keyOf(def.domain, def.name, def.overload), def]));
+/** `inlineAll`: operators of ai.ikbo are replaced by their definitions, too. */
+export function buildGraph(model: Model, inlineAll = false): GraphModel {
+  const inlined = model.functions.filter(({ domain }) => inlineAll || domain !== 'ai.ikbo');
+  const functions = new Map(inlined.map((def) => [keyOf(def.domain, def.name, def.overload), def]));
   const build: Build = { model, functions, values: [], operators: [], problems: [], calls: 0 };
   const opset = model.opsets.find(({ domain }) => domain === '')?.version ?? 1;
   const main = buildScope(build, model.graph, () => undefined, { opset, call: null, arguments: null, depth: 0 });
@@ -173,8 +176,7 @@ function addNodes(
     const inputs = node.inputs.map(resolve);
     const attributes = node.attributes.map((attribute) => resolveReference(attribute, frame.arguments));
     const def = build.functions.get(keyOf(node.domain, node.op, node.overload));
-    // Operators of ai.ikbo stay whole: their definitions are what runtimes without a kernel fall back to.
-    if (def && node.domain !== 'ai.ikbo' && frame.depth < MAX_CALL_DEPTH && ++build.calls < MAX_CALLS) {
+    if (def && frame.depth < MAX_CALL_DEPTH && ++build.calls < MAX_CALLS) {
       inline(build, scope, node, def, inputs, attributes, names, frame, prefix);
       continue;
     }

@@ -17,13 +17,20 @@ export interface ProbeInput {
   readonly values: readonly number[];
 }
 
+/** Larger inputs prove no more and take long to hand over. */
+const MAX_VALUES = 20_000_000;
+
 const PRIMES = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
 
 /**
  * Numbers for the model's free sizes. `small`: every size that is copied from is 1, as with a single user.
- * Sizes that must equal an expression of others (4*U = B) get its value.
+ * `given` sizes win. Sizes that must equal an expression of others (4*U = B) get its value.
  */
-export function probeSizes(analysed: Analysed, small: boolean): Map<string, number> {
+export function probeSizes(
+  analysed: Analysed,
+  small: boolean,
+  given: Readonly<Record<string, number>> = {},
+): Map<string, number> {
   const { program, graph, matches } = analysed;
   const sources = new Set(
     matches.flatMap((match) => originsOf(match).flatMap(({ mapped }) => symbolsOf(mapped.source))),
@@ -32,7 +39,9 @@ export function probeSizes(analysed: Analysed, small: boolean): Map<string, numb
   const equations = sizeEquations(analysed);
   const sizes = new Map<string, number>();
   const free = names.filter((name) => !equations.some(({ symbol }) => symbol === name));
-  free.forEach((name, i) => sizes.set(name, small && sources.has(name) ? 1 : (PRIMES[i % PRIMES.length] ?? 5)));
+  free.forEach((name, i) =>
+    sizes.set(name, given[name] ?? (small && sources.has(name) ? 1 : (PRIMES[i % PRIMES.length] ?? 5))),
+  );
   for (const { symbol, value } of equations)
     sizes.set(symbol, evaluate(value, (name) => sizes.get(name) ?? factorOf(name)) ?? 5);
   return sizes;
@@ -74,6 +83,7 @@ export function probeInputs(analysed: Analysed, sizes: ReadonlyMap<string, numbe
     if (!info.shape || info.sequence) throw new Error(`input '${value.name}' is not a tensor of known rank`);
     const dims = info.shape.map((dim) => evaluate(dim, (name) => sizes.get(name) ?? null) ?? 1);
     const count = dims.reduce((product, dim) => product * dim, 1);
+      if (count > MAX_VALUES) throw new Error(`input '${value.name}' would have ${count} values`);
     const bound = indexBound(analysed, value, sizes);
     const values = Array.from({ length: count }, () => element(info.element, bound, random));
     return { name: value.name, element: info.element, dims, values };

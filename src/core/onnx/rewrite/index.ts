@@ -4,7 +4,7 @@ import type { OnnxMatch } from '../judge/select';
 import { splice, type Piece } from '../splice';
 import { editsOf } from './apply';
 import { createBuilder, type Builder, type Target } from './builder';
-import { kindOf, planMatch } from './plan';
+import { planMatch } from './plan';
 import { rerouteShapes } from './reroute';
 
 export type { Target } from './builder';
@@ -32,11 +32,11 @@ export function planRewrites(
   const { model, program, spread } = analysed;
   let builder: Builder = createBuilder(program, target);
   const outcomes = matches.map((match): Outcome => {
-    const { id, title } = kindOf(match);
-    const next = planMatch(builder, spread, match, force);
-    if (typeof next === 'string') return { match, id, title, reason: next };
-    builder = next;
-    return { match, id, title, reason: null };
+    const { kind, result } = planMatch(builder, spread, match, force);
+    const outcome = { match, id: kind.id, title: kind.title };
+    if (typeof result === 'string') return { ...outcome, reason: result };
+    builder = result;
+    return { ...outcome, reason: null };
   });
   rerouteShapes(model, builder);
   return { outcomes, pieces: splice(model.source.size, editsOf(model, builder)) };

@@ -39,6 +39,14 @@ const DROP: RewriteKind = {
   build: foldProduct,
 };
 
+/** What is made instead of a fold where the run decides which copy reads what. */
+const PROJECT: RewriteKind = {
+  id: 'project-first',
+  title: 'Project once per source row and look up afterwards',
+  build: foldProduct,
+};
+const LOOKUP = { id: 'ikbo', title: 'Look keys and values up inside one operator of ai.ikbo' };
+
 export function kindOf(match: OnnxMatch): RewriteKind {
   switch (match.events[0].code) {
     case 'IKB101':
@@ -50,11 +58,16 @@ export function kindOf(match: OnnxMatch): RewriteKind {
       return ALGEBRA;
     case 'IKB201':
     case 'IKB202':
-      return FOLD;
+      return isProjectedLookup(match) ? PROJECT : FOLD;
     case 'IKB301':
       return DROP;
   }
 }
+
+const isProjectedLookup = ({ events }: OnnxMatch): boolean =>
+  events.every(({ replicas }) =>
+    replicas.every(({ mapped, sunk }) => mapped.map.kind === 'indexed' && sunk.length > 0),
+  );
 
 /** Below so many copies per source row a split product is no faster: the sums cost what the products save. */
 const LEAST_COPIES = 3;
@@ -68,19 +81,30 @@ export function costObjection(match: OnnxMatch): string | null {
   return best < LEAST_COPIES ? `${Number(best.toFixed(2))} copies per row do not pay for splitting the product` : null;
 }
 
-/** The builder with this match rewritten, or the reason why not. Nothing half done stays behind. */
-export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, force: boolean): Builder | string {
-  const objection = force ? null : costObjection(match);
-  if (objection) return objection;
+export interface Planned {
+  readonly kind: Pick<RewriteKind, 'id' | 'title'>;
+  /** The builder with the match rewritten, or the reason why not. Nothing half done stays behind. */
+  readonly result: Builder | string;
+}
+
+export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, force: boolean): Planned {
+  const kind = kindOf(match);
+  const objection = objectionTo(builder, match, force);
+  if (objection !== null) return { kind, result: objection };
+  const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
+  if (typeof whole !== 'string') return { kind: LOOKUP, result: whole };
+  return { kind, result: attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event))) };
+}
+
+function objectionTo(builder: Builder, match: OnnxMatch, force: boolean): string | null {
+  const { graph } = builder.program;
   // Before version 4 every initializer had to be an input of the graph as well.
-  if (builder.program.graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
-  const inside = match.events.some(({ sink }) => sink.call || sink.scope !== builder.program.graph.main);
-  if (inside) return 'it is inside a function or a subgraph';
+  if (graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
+  if (match.events.some(({ sink }) => sink.call || sink.scope !== graph.main))
+    return 'it is inside a function or a subgraph';
   if (match.events.some(({ sink }) => builder.replaced.has(sink.node)))
     return 'the rewrite of another finding takes its place';
-  const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
-  if (typeof whole !== 'string') return whole;
-  return attempt(builder, (next) => match.events.forEach((event) => kindOf(match).build(next, spread, event)));
+  return force ? null : costObjection(match);
 }
 
 function attempt(builder: Builder, build: (next: Builder) => void): Builder | string {

@@ -1,0 +1,84 @@
+/** What `ikbo rewrite` says of a rewritten model: that it computes the same, and what changed. */
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { readModel } from '../core/onnx';
+import { analyse } from '../core/onnx/analyse';
+import { probeSizes } from '../core/onnx/probe';
+import { bytesWritten } from '../core/onnx/traffic';
+import { openFileBytes } from '../project/byte-source';
+import { verifyRewrite, type Verdict } from './onnx-verify';
+
+export interface VerifyRequest {
+  readonly before: string;
+  readonly after: string;
+  /** The folder of the built bundles, where the child is. */
+  readonly dist: string;
+  /** Sizes to time at, by symbol; nothing is timed when empty. */
+  readonly shapes: Readonly<Record<string, number>>;
+}
+
+export interface Verified {
+  readonly ok: boolean;
+  readonly lines: readonly string[];
+}
+
+export const RUNTIME_MISSING =
+  'onnxruntime-node, which verifies a rewrite, is not installed. Install it beside your project (npm install onnxruntime-node) or name its folder in IKBO_ONNXRUNTIME';
+
+/** Path of onnxruntime-node: IKBO_ONNXRUNTIME, the project's, or the command's own; null when there is none. */
+export function findRuntime(root: string): string | null {
+  const named = process.env['IKBO_ONNXRUNTIME'];
+  if (named) return resolve(root, named);
+  for (const from of [join(root, 'package.json'), __filename]) {
+    try {
+      return createRequire(from).resolve('onnxruntime-node');
+    } catch {
+      continue;
+    }
+  }
+  return null;
+}
+
+/** Compares two model files. Throws when one cannot be read. */
+export async function verifyModel(request: VerifyRequest, runtime: string): Promise<Verified> {
+  const [original, rewritten] = [openFileBytes(request.before), openFileBytes(request.after)];
+  try {
+    const before = analyse(readModel(original));
+    // Counted as a runtime without kernels for ai.ikbo runs it.
+    const after = analyse(readModel(rewritten), true);
+    const child = [process.execPath, join(request.dist, 'onnx-child.js')] as const;
+    const options = { child, runtime, seconds: 120, repeats: 20, shapes: request.shapes };
+    const verdict = await verifyRewrite(before, request.before, request.after, options);
+    const sizes = probeSizes(before, false, request.shapes);
+    const nodes = `nodes ${before.model.graph.nodes.length} -> ${after.model.graph.nodes.length}`;
+    const bytes = [bytesWritten(before, sizes), bytesWritten(after, sizes)];
+    const moved = bytes.every((value) => value !== null)
+      ? `; bytes written per run ${bytes[0]} -> ${bytes[1]}${at(Object.fromEntries(sizes))}`
+      : '';
+    return { ok: verdict.ok, lines: [describe(verdict), nodes + moved, ...timing(verdict)] };
+  } finally {
+    original.close();
+    rewritten.close();
+  }
+}
+
+function describe({ ok, problem, probes, error }: Verdict): string {
+  if (!ok) return `NOT the same results: ${problem ?? 'unknown'}`;
+  const sets = `${probes.length} set${probes.length === 1 ? '' : 's'} of inputs`;
+  return `same results on ${sets}; largest error ${error === 0 ? '0' : error.toExponential(1)} of an output's largest value`;
+}
+
+const at = (sizes: Readonly<Record<string, number>>): string => {
+  const text = Object.entries(sizes).map(([name, size]) => `${name}=${size}`).join(', '); // prettier-ignore
+  return text === '' ? '' : ` at ${text}`;
+};
+
+function timing({ probes }: Verdict): string[] {
+  return probes.flatMap(({ milliseconds, sizes }) =>
+    milliseconds
+      ? [
+          `median time ${milliseconds[0].toFixed(3)} -> ${milliseconds[1].toFixed(3)} ms${at(sizes)}, on this machine's CPU`,
+        ]
+      : [],
+  );
+}
