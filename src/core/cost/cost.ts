@@ -85,8 +85,10 @@ export function bound(dim: Dim, bindings: Readonly<Record<string, number>>): num
 
 /** `(a // b)` is a symbol that carries its operands behind the `@`. */
 function quotient(symbol: string, bindings: Readonly<Record<string, number>>): number | null {
-  if (!symbol.includes(' // ')) return null;
-  const [a, b] = JSON.parse(symbol.slice(symbol.indexOf('@') + 1)) as [Poly, Poly];
+  // A size that is only named after such a text (`repeat(B // U)`) has a number there.
+  const operands = symbol.indexOf('@[');
+  if (operands < 0 || !symbol.includes(' // ')) return null;
+  const [a, b] = JSON.parse(symbol.slice(operands + 1)) as [Poly, Poly];
   const above = bound(a, bindings);
   const below = bound(b, bindings);
   return above === null || below === null || below === 0 ? null : Math.floor(above / below);

@@ -5,6 +5,7 @@ import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
+import type { FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
@@ -45,13 +46,9 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
   }
 }
 
-function superMethod(value: Value & { kind: 'super' }, name: string, run: Run) {
-  // The method of a base class: what the class itself has is left out.
-  for (const base of value.after.bases) {
-    void base;
-  }
-  return run.method({ ...value.after, methods: new Map() }, name);
-}
+/** The method of a base class: what the class itself has is left out. */
+const superMethod = (value: Value & { kind: 'super' }, name: string, run: Run): FunctionModel | null =>
+  run.method({ ...value.after, methods: new Map() }, name);
 
 const VIEW_ATTRIBUTES: Readonly<Record<string, (t: Tensor, node: Node) => Value>> = {
   shape: (t) => ({ kind: 'shape', of: t }),

@@ -76,6 +76,11 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       const attribute = asString(second);
       return first && attribute !== null ? run.attribute(first, attribute, node, frame) : unknown();
     }
+    case 'super': {
+      const self = second ?? frame.state.names.get('self');
+      const after = frame.function?.owner;
+      return self?.kind === 'ref' && after ? { kind: 'super', self, after } : unknown();
+    }
     case 'setattr':
     case 'print':
       return NONE;

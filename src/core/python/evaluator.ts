@@ -23,6 +23,8 @@ import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
+/** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
+const MAX_BUILDING_DEPTH = 4;
 const MAX_STEPS = 20_000;
 const SHORT = 700;
 
@@ -64,10 +66,10 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     isModule: (model) => project.isModule(model),
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
-    step(node) {
+    step() {
       if (++steps <= MAX_STEPS) return true;
       if (!exhausted && entry)
-        evaluation.onNote(node, 'analysis of this function stopped: it is too large to be followed to its end');
+        evaluation.onNote(entry, 'analysis of this function stopped: it is too large to be followed to its end');
       exhausted = true;
       return false;
     },
@@ -120,10 +122,16 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     frame: Frame,
   ): Value {
     const body = childOf(model.node, 'body');
-    if (!body || frame.depth >= MAX_DEPTH || active.filter((n) => n === model.node).length > 1) return unknown();
+    if (
+      !body ||
+      frame.depth >= (frame.building ? MAX_BUILDING_DEPTH : MAX_DEPTH) ||
+      active.filter((n) => n === model.node).length > 1
+    )
+      return unknown();
     const small = model.node.end - model.node.start < SHORT;
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
-    const follow = frame.building || small || given || (producers(model).own && !quiet.has(model.node));
+    const follow =
+      (frame.building && builds(model, project)) || small || given || (producers(model).own && !quiet.has(model.node));
     if (!follow) return unknown();
     const inner: Frame = {
       function: model,
@@ -223,7 +231,11 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
         unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
         const body = childOf(init.node, 'body');
         active.push(init.node);
+        // A constructor has a budget of its own: it is not the entry's fault.
+        const spent = steps;
+        steps = MAX_STEPS / 2;
         if (body) runBlock(body, inner, run);
+        steps = spent;
         active.pop();
         for (const [key, item] of inner.state.heap.since(state.heap)) state.heap.set(key, item);
       }
@@ -275,6 +287,14 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     const users = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
     return users.length > 0 ? users : [owner];
   }
+}
+
+/** Can a function that a constructor calls add to the layers of a model? */
+function builds(model: FunctionModel, project: Project): boolean {
+  if (/reset|init_weights|_init_\w*weights?/.test(model.name)) return false;
+  if (model.name === '__init__') return model.owner !== null && project.isModule(model.owner);
+  const { file, start, end } = model.node;
+  return /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
 }
 
 /** Functions that call an imported one which makes replicas. */

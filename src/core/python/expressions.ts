@@ -18,7 +18,7 @@ import { freshId } from '../tensor/shape';
 import { truthOf } from './truth';
 
 export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
-  if (!run.step(node)) return unknown();
+  if (!run.step()) return unknown();
   switch (node.kind) {
     case 'identifier':
       return nameValue(textOf(node), frame, run);

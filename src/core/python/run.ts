@@ -96,7 +96,7 @@ export interface Run {
   sibling(name: string, file: FileModel): ClassModel | null;
   method(model: ClassModel, name: string): FunctionModel | null;
   /** False when the budget is spent. */
-  step(node: Node): boolean;
+  step(): boolean;
   /** Names of index tensors that comments declare many-to-one. */
   readonly manyToOne: ReadonlySet<string>;
   nameSymbol(symbol: string, name: string): void;

@@ -23,7 +23,7 @@ export function runBlock(node: Node, frame: Frame, run: Run): Flow {
 }
 
 export function runStatement(node: Node, frame: Frame, run: Run): Flow {
-  if (!run.step(node)) return 'left';
+  if (!run.step()) return 'left';
   switch (node.kind) {
     case 'expression_statement': {
       for (const child of node.children) {

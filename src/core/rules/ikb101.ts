@@ -19,7 +19,8 @@ export const ikb101: Rule = {
   },
   match: (match) => match.code === 'IKB101',
   message(match) {
-    return `${sourceText(match)} is copied ${copies(match)} and concatenated in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
+    const joined = match.form?.axis === null ? 'added to other values' : 'concatenated';
+    return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
   },
   rewrites: [
     { id: 'decompose', title: 'Split the Linear and multiply the shared part once' },

@@ -23,7 +23,7 @@ export function copies(match: Match): string {
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
   const ratio = replica.ratio && !isOne(replica.ratio) ? factors([replica.ratio]) : null;
   const text = replica.mapText ?? ratio;
-  return text === null ? 'many times' : `\`${short(text)}\` times`;
+  return text === null || text.includes('?') ? 'many times' : `\`${short(text)}\` times`;
 }
 
 export const sinkText = (match: Match): string => {
