@@ -1,7 +1,7 @@
 /** Timing one arm in one regime: how many calls make a sample, and what happens between them. */
 import type { DeviceInfo, Regime } from '../../protocol/bench';
 import type { Addon, Device, Operation, RecordedWork, Recording } from './addon';
-import type { Call } from './problem';
+import type { Call } from './operands';
 
 /** One arm that can be timed. Samples are milliseconds per call. */
 export interface Sampler {
