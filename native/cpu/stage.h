@@ -1,6 +1,7 @@
 // The stages that exist on a CPU, and the copying that stage 0 is about.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "error.h"
