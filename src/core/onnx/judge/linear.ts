@@ -15,7 +15,8 @@ import {
   type State,
   type Term,
 } from './state';
-import { broadcastAxes, type Transfer } from './transfer';
+import { broadcastAxes } from './transfer';
+import type { Transfer } from './transfer-type';
 
 /** An operand as a form in the coordinates of the result. */
 interface Operand {

@@ -8,7 +8,9 @@ import { addition, division, multiplication, subtraction } from './linear';
 import type { Program } from './program';
 import { sinkOf } from './sinks';
 import { collapse, free, isInteresting, single, type State } from './state';
-import { repeated, TRANSFERS, type Transfer } from './transfer';
+import { repeated } from './pieces';
+import { TRANSFERS } from './transfer';
+import type { Transfer } from './transfer-type';
 
 /** What is known of a sequence: that it is a value cut into rows, or what a loop appended to it. */
 type SequenceState =
