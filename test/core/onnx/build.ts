@@ -39,7 +39,7 @@ export const output = (name: string, rank: number): Uint8Array =>
 /** A weight with small, different numbers. */
 export function weight(name: string, ...dims: number[]): Uint8Array {
   const count = dims.reduce((product, dim) => product * dim, 1);
-  const values = Float32Array.from({ length: count }, (_, i) => Math.sin(i * 12.9898) / 2);
+  const values = Float32Array.from({ length: count }, (_, i) => Math.sin(i * 12.9898 + 1) / 2);
   return encodeTensor(name, FLOAT, dims, new Uint8Array(values.buffer));
 }
 

@@ -1,0 +1,294 @@
+/** Models put together at random from copies, activations, concatenations and products: rewritten, they compute the same. */
+import assert from 'node:assert';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { checkModel, memorySource, readModel, rewriteModel } from '../../../src/core/onnx';
+import { analyse } from '../../../src/core/onnx/analyse';
+import { probeInputs, probeSizes } from '../../../src/core/onnx/probe';
+import { assemble } from '../../../src/core/onnx/splice';
+import { index, input, ints, model, node, output, weight } from './build';
+
+const pick = <T>(...items: T[]): fc.Arbitrary<T> => fc.constantFrom(...items);
+
+// ---- a product over a concatenation of copied and other columns -------------------------------------------------------
+
+const copyKind = pick('expand', 'tile', 'ones', 'lookup', 'lookup twice', 'projected');
+const column = fc.record({
+  kind: fc.oneof(copyKind, pick('own')),
+  width: fc.integer({ min: 1, max: 6 }),
+  then: pick('', '', 'Relu', 'Neg', 'bias', 'scale'),
+});
+const linear = fc.record({
+  columns: fc.array(column, { minLength: 1, maxLength: 4 }),
+  own: fc.nat(4),
+  fixed: fc.boolean(),
+  nested: fc.boolean(),
+  activation: pick('', '', 'Relu', 'Tanh'),
+  sink: pick('MatMul', 'Gemm', 'Gemm turned'),
+  bias: fc.boolean(),
+  factor: pick(1, 0.5),
+  second: fc.boolean(),
+  reader: fc.boolean(),
+});
+
+type TypeOf<A> = A extends fc.Arbitrary<infer T> ? T : never;
+
+function linearModel(given: TypeOf<typeof linear>): Uint8Array {
+  const rows = given.fixed ? 12 : 'B';
+  const columns = [...given.columns];
+  columns.splice(given.own, 0, { kind: 'own', width: 3, then: '' });
+  const parts: Uint8Array[] = [
+    input('anchor', rows, 2),
+    node('Shape', 'anchor', 'anchor_shape'),
+    ints('zero', 0),
+    ints('one', 1),
+  ];
+  parts.push(
+    node('Gather', 'anchor_shape zero', 'rows', { axis: 0 }),
+    index('idx', rows),
+    index('c2s', rows),
+    index('s2u', given.fixed ? 5 : 'S'),
+  );
+  parts.push(
+    node('Concat', 'rows one', 'rows_one', { axis: 0 }),
+    node('ConstantOfShape', 'rows_one', 'zeros'),
+    node('Cos', 'zeros', 'ones_unused'),
+  );
+  const names = columns.map(({ kind, width, then }, i) => {
+    const users = given.fixed ? 4 : 'U';
+    const [source, made] = [`u${i}`, `x${i}`];
+    if (kind === 'own') parts.push(input(made, rows, width));
+    if (kind === 'expand' || kind === 'tile' || kind === 'ones')
+      parts.push(input(source, 1, width), ints(`n${i}`, width));
+    if (kind === 'expand')
+      parts.push(node('Concat', `rows n${i}`, `t${i}`, { axis: 0 }), node('Expand', `${source} t${i}`, made));
+    if (kind === 'tile') parts.push(node('Tile', `${source} rows_one`, made));
+    if (kind === 'ones') parts.push(node('Add', `zeros ${source}`, made));
+    if (/lookup|projected/.test(kind)) parts.push(input(source, users, width));
+    if (kind === 'lookup') parts.push(node('Gather', `${source} idx`, made, { axis: 0 }));
+    if (kind === 'lookup twice')
+      parts.push(node('Gather', `${source} s2u`, `m${i}`, { axis: 0 }), node('Gather', `m${i} c2s`, made, { axis: 0 }));
+    if (kind === 'projected')
+      parts.push(
+        weight(`p${i}`, width, width),
+        node('MatMul', `${source} p${i}`, `q${i}`),
+        node('Relu', `q${i}`, `r${i}`),
+        node('Gather', `r${i} idx`, made, { axis: 0 }),
+      );
+    if (!then) return made;
+    if (then === 'bias' || then === 'scale')
+      parts.push(weight(`b${i}`, width), node(then === 'bias' ? 'Add' : 'Mul', `${made} b${i}`, `y${i}`));
+    else parts.push(node(then, made, `y${i}`));
+    return `y${i}`;
+  });
+  const total = columns.reduce((sum, { width }) => sum + width, 0);
+  if (given.nested && names.length > 2) {
+    parts.push(node('Concat', names.slice(0, 2).join(' '), 'inner', { axis: 1 }));
+    names.splice(0, 2, 'inner');
+  }
+  parts.push(node('Concat', names.join(' '), 'cat', { axis: -1 }));
+  let operand = 'cat';
+  if (given.activation) parts.push(node(given.activation, operand, (operand = 'active')));
+  const last = given.second ? 'hidden' : 'y';
+  if (given.sink === 'MatMul') {
+    parts.push(weight('w', total, 7), node('MatMul', `${operand} w`, given.bias ? 'product' : last));
+    if (given.bias) parts.push(weight('b', 7), node('Add', 'b product', last));
+  } else {
+    const turned = given.sink === 'Gemm turned';
+    parts.push(turned ? weight('w', 7, total) : weight('w', total, 7));
+    if (given.bias) parts.push(weight('b', 7));
+    const scale = { float: given.factor };
+    parts.push(
+      node('Gemm', `${operand} w${given.bias ? ' b' : ''}`, last, {
+        transB: turned ? 1 : 0,
+        alpha: scale,
+        beta: scale,
+      }),
+    );
+  }
+  if (given.second) parts.push(node('Relu', 'hidden', 'h2'), weight('w2', 7, 3), node('MatMul', 'h2 w2', 'y'));
+  const other = names.find((name) => name !== 'inner') ?? 'cat';
+  if (given.reader) parts.push(node('Exp', other, 'z'), output('z', 2));
+  return model([...parts, output('y', 2)], { opset: 17 });
+}
+
+// ---- differences and products over a history --------------------------------------------------------------------------
+
+const history = fc.record({
+  blocks: fc.uniqueArray(pick('q', 'k', 'q-k', 'k-q', 'q+k', 'q*k'), { minLength: 2, maxLength: 5 }),
+  flat: fc.boolean(),
+  fixed: fc.boolean(),
+  width: fc.integer({ min: 1, max: 5 }),
+  bias: fc.boolean(),
+});
+
+function historyModel(given: TypeOf<typeof history>): Uint8Array {
+  const [batch, steps] = given.fixed ? [3, 5] : ['B', 'T'];
+  const w = given.width;
+  const parts = [
+    input('q', batch!, w),
+    input('k', batch!, steps!, w),
+    ints('one', 1),
+    node('Shape', 'k', 's'),
+    node('Unsqueeze', 'q one', 'u'),
+    node('Expand', 'u s', 'e'),
+  ];
+  const names: Record<string, [string, string]> = {
+    'q-k': ['Sub', 'e k'],
+    'k-q': ['Sub', 'k e'],
+    'q+k': ['Add', 'e k'],
+    'q*k': ['Mul', 'e k'],
+  };
+  const blocks = given.blocks.map((block, i) => {
+    if (block === 'q') return 'e';
+    if (block === 'k') return 'k';
+    const [op, operands] = names[block]!;
+    parts.push(node(op, operands, `d${i}`));
+    return `d${i}`;
+  });
+  const total = w * blocks.length;
+  parts.push(node('Concat', blocks.join(' '), 'cat', { axis: 2 }), weight('w', total, 6));
+  if (given.flat) parts.push(ints('flat', -1, total), node('Reshape', 'cat flat', 'f'));
+  parts.push(node('MatMul', `${given.flat ? 'f' : 'cat'} w`, given.bias ? 'm' : 'y'));
+  if (given.bias) parts.push(weight('b', 6), node('Add', 'm b', 'y'));
+  return model([...parts, output('y', given.flat ? 2 : 3)]);
+}
+
+// ---- attention written out ---------------------------------------------------------------------------------------------
+
+const attention = fc.record({
+  copy: pick('heads', 'batch', 'batch lookup'),
+  turned: pick('before', 'after'),
+  scale: pick('', 'Mul', 'Div'),
+  mask: fc.boolean(),
+  fixed: fc.boolean(),
+  project: fc.boolean(),
+});
+
+function attentionModel(given: TypeOf<typeof attention>): Uint8Array {
+  const [batch, length, keys] = given.fixed ? [4, 3, 5] : ['B', 'L', 'S'];
+  const heads = given.copy === 'heads' ? 2 : 6;
+  const sources = given.copy === 'heads' ? batch! : given.copy === 'batch' ? 1 : given.fixed ? 2 : 'U';
+  const parts = [
+    input('q', batch!, 6, length!, 4),
+    input('k', sources, heads, keys!, 4),
+    input('v', sources, heads, keys!, 4),
+    index('idx', batch!),
+    ints('two', 2),
+    ints('zero', 0),
+    ints('one', 1),
+  ];
+  parts.push(
+    node('Shape', 'q', 'qs'),
+    node('Gather', 'qs zero', 'batch', { axis: 0 }),
+    ints('ones3', 1, 1, 1),
+    ints('five', 1, 1, 3, 1, 1),
+    ints('merged', 0, 6, -1, 4),
+    node('Concat', 'batch ones3', 'times', { axis: 0 }),
+  );
+  const copy = (x: string): string => {
+    let name = x;
+    if (given.project) parts.push(weight(`p${x}`, 4, 4), node('MatMul', `${name} p${x}`, (name = `${x}p`)));
+    if (given.copy === 'heads')
+      parts.push(
+        node('Unsqueeze', `${name} two`, `${x}u`),
+        node('Expand', `${x}u five`, `${x}e`),
+        node('Reshape', `${x}e merged`, `${x}c`),
+      );
+    else if (given.copy === 'batch') parts.push(node('Tile', `${name} times`, `${x}c`));
+    else parts.push(node('Gather', `${name} idx`, `${x}c`, { axis: 0 }));
+    return `${x}c`;
+  };
+  const [k, v] = [copy('k'), copy('v')];
+  parts.push(node('Transpose', k, 'kt', { perm: [0, 1, 3, 2] }), node('MatMul', 'q kt', 's0'));
+  let scores = 's0';
+  if (given.scale) parts.push(weight('factor'), node(given.scale, `${scores} factor`, (scores = 's1')));
+  if (given.mask) parts.push(input('mask', batch!, 1, length!, keys!), node('Add', `${scores} mask`, (scores = 's2')));
+  parts.push(node('Softmax', scores, 'p', { axis: -1 }), node('MatMul', `p ${v}`, 'y'));
+  return model([...parts, output('y', 4)]);
+}
+
+// ---- running them ------------------------------------------------------------------------------------------------------
+
+interface Tally {
+  readonly found: number;
+  readonly applied: number;
+}
+
+/** Every model against its rewritten form, on two sets of inputs, in one child process. */
+function prove(models: readonly { bytes: Uint8Array; given: unknown }[], target: 'standard' | 'ikbo'): Tally {
+  const folder = mkdtempSync(join(tmpdir(), 'ikbo-random-'));
+  try {
+    const jobs: string[] = [];
+    let [found, applied] = [0, 0];
+    models.forEach(({ bytes, given }, i) => {
+      const source = memorySource(bytes);
+      const { outcomes, pieces } = rewriteModel('m', source, { force: true, target });
+      found += outcomes.length;
+      const done = outcomes.filter(({ reason }) => reason === null);
+      applied += done.length;
+      if (done.length === 0) return;
+      const after = assemble(source, pieces);
+      const left = checkModel('m', memorySource(after)).findings.map(({ rule }) => rule);
+      const refused = outcomes
+        .filter(({ reason, id }) => reason !== null || id === 'project-first')
+        .map(({ finding }) => finding.rule);
+      for (const rule of left) assert.ok(refused.includes(rule), `${rule} is left of ${JSON.stringify(given)}`);
+      const paths = [join(folder, `${i}a.onnx`), join(folder, `${i}b.onnx`)] as const;
+      writeFileSync(paths[0], bytes);
+      writeFileSync(paths[1], after);
+      const analysed = analyse(readModel(source));
+      for (const small of [false, true]) {
+        const inputs = probeInputs(analysed, probeSizes(analysed, small), i);
+        jobs.push(JSON.stringify({ name: JSON.stringify(given), before: paths[0], after: paths[1], inputs }));
+      }
+    });
+    const child = spawnSync(process.execPath, [join(__dirname, 'ort-pairs.cjs')], {
+      input: `${jobs.join('\n')}\n`,
+      encoding: 'utf8',
+      maxBuffer: 1 << 28,
+    });
+    assert.equal(child.status, 0, child.stderr);
+    const answers = child.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { name: string; error: number | string });
+    assert.equal(answers.length, jobs.length);
+    for (const { name, error } of answers) assert.ok(typeof error === 'number' && error < 1e-4, `${name}: ${error}`);
+    return { found, applied };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const SEED = Number(process.env['IKBO_SEED'] ?? 7);
+const RUNS = Number(process.env['IKBO_RUNS'] ?? 60);
+
+function sample<T>(arbitrary: fc.Arbitrary<T>, build: (given: T) => Uint8Array): { bytes: Uint8Array; given: T }[] {
+  return fc.sample(arbitrary, { seed: SEED, numRuns: RUNS }).map((given) => ({ given, bytes: build(given) }));
+}
+
+describe('onnx rewrite, random models', function () {
+  this.timeout(300_000);
+  for (const target of ['standard', 'ikbo'] as const) {
+    it(`splits products over concatenations without changing results (${target})`, () => {
+      const { found, applied } = prove(sample(linear, linearModel), target);
+      assert.ok(found > RUNS * 0.6 && applied > found * 0.9, `${applied} of ${found}`);
+    });
+  }
+
+  it('splits differences and products without changing results', () => {
+    const { found, applied } = prove(sample(history, historyModel), 'standard');
+    assert.ok(found > RUNS * 0.5 && applied > found * 0.8, `${applied} of ${found}`);
+  });
+
+  for (const target of ['standard', 'ikbo'] as const) {
+    it(`folds attention without changing results (${target})`, () => {
+      const { found, applied } = prove(sample(attention, attentionModel), target);
+      assert.ok(found > RUNS * 0.8 && applied > found * 0.5, `${applied} of ${found}`);
+    });
+  }
+});
