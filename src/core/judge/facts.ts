@@ -222,7 +222,7 @@ export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
       const at = nodeAt(block.place);
       return at ? [blockOf(block, at, event, form.axis)] : [];
     }),
-    between: between(node, operand, event),
+    between: form.after.flatMap((place) => nodeAt(place) ?? []),
   };
 }
 
@@ -232,16 +232,6 @@ function assignedName(node: Node): string | null {
   if (parent?.kind !== 'assignment') return null;
   const left = childOf(parent, 'left');
   return left?.kind === 'identifier' ? textOf(left) : null;
-}
-
-/** What stands between the concatenation and the sink in the sink's own argument: a view, an activation. */
-function between(form: Node | null, operand: Operand, event: SinkEvent): readonly Node[] {
-  const steps: Node[] = [];
-  const { value, node } = operand;
-  const made = value.place ? nodeAt(value.place) : null;
-  if (made && made !== form && made !== event.node) steps.push(made);
-  void node;
-  return steps;
 }
 
 function blockOf(block: Block, node: Node, event: SinkEvent, axis: number | null): FormBlock {

@@ -100,7 +100,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     cost: { ...cost, ratio: valueOf(first.ratio) },
-    facts: guardsOf(event, origin, form, path),
+    facts: { ...guardsOf(event, origin, form, path), assumptions: replica.assumptions },
     when: replica.when,
     bindings,
     size: (dim) => bound(name(dim), bindings),

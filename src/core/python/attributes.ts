@@ -1,5 +1,5 @@
 /** `value.name`: shapes and views of tensors, attributes of objects, members of modules. */
-import { carriesReplica, dimAt, rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
+import { carriesReplica, rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
 import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
@@ -145,5 +145,3 @@ function unknownAttribute(value: Value & { kind: 'unknown' }, name: string, node
   known.set(name, made);
   return made;
 }
-
-export { dimAt };

@@ -1,13 +1,13 @@
 /** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
-import { constant, symbol, valueOf, add, type Dim } from '../tensor/dim';
+import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf } from '../tensor/shape';
-import { argument, asNumber, asString } from './access';
+import { asNumber, asString } from './access';
 import { allocate } from './expressions';
 import { passes } from './iterate';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import type { Node } from './syntax';
-import { type Args, NONE, NUMBER, NO_ARGS, TRUTH, type Value, args as argsOf, int, tuple } from './value';
+import { type Args, NONE, NUMBER, TRUTH, type Value, args as argsOf, int, tuple } from './value';
 
 const BUILTINS = new Set(
   'abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass iter len list map max min next print range reversed round set setattr sorted str sum super tuple type zip'.split(
@@ -248,5 +248,3 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
   }
   return null;
 }
-
-export { NO_ARGS, argument, valueOf };

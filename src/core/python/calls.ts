@@ -1,21 +1,10 @@
 /** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
-import { OTHER } from '../tensor/axis-map';
 import { hitsOf } from '../tensor/contract';
-import {
-  UNKNOWN_SHAPE,
-  carriesReplica,
-  dimAt,
-  exactShape,
-  freeAxis,
-  freshId,
-  rankOf,
-  tensor,
-  withoutReplicas,
-} from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
-import { argument, asDim, asNumber, asTensor, placeOf } from './access';
+import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, isBuiltin } from './builtins';
 import { allocate } from './expressions';
 import { constructLayer, isContainer, layerName } from './layers';
@@ -24,7 +13,7 @@ import type { Frame, Run } from './run';
 import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type LayerValue, NONE, type Value, args as argsOf, int } from './value';
+import { type Args, type LayerValue, type Value, args as argsOf, int } from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -397,5 +386,3 @@ function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Va
         ? [...item.attributes.values()]
         : [];
 }
-
-export { NONE, OTHER, asDim, exactShape, freeAxis, freshId };

@@ -80,7 +80,7 @@ function outer(
     ? [...product.form.blocks]
     : [{ width: null, terms: [{ coefficient: 1, factors }], place }];
   void linear;
-  return { ...plain, form: { axis: null, blocks, place } };
+  return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
 
 function laidOut(t: Tensor, letters: string, output: string): Tensor {

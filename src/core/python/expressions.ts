@@ -12,7 +12,7 @@ import { comprehension, iterate } from './iterate';
 import type { Frame, Run } from './run';
 import { lift, possible, unknown } from './state';
 import { subscript } from './subscript';
-import { type Node, childOf, childrenOf, textOf } from './syntax';
+import { type Node, childOf, textOf } from './syntax';
 import { NONE, NUMBER, TRUTH, type Value, args, int, tuple } from './value';
 import { freshId } from '../tensor/shape';
 import { truthOf } from './truth';
@@ -389,5 +389,3 @@ function conditional(node: Node, frame: Frame, run: Run): Value {
     frame,
   );
 }
-
-export const keysOf = (node: Node): readonly Node[] => childrenOf(node, 'key');

@@ -1,6 +1,6 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, ONE, constant, isOne } from '../tensor/dim';
-import { atomOf, concatenate, linear, mapReplicas, multiply, pointwise, step, writtenAt } from '../tensor/pointwise';
+import { concatenate, linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
 import {
   type Size,
   expand,
@@ -24,10 +24,9 @@ import {
   rankOf,
   replicasOf,
   tensor,
-  withRank,
   withoutReplicas,
 } from '../tensor/shape';
-import type { Axis, Place, Tensor } from '../tensor/value';
+import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
 import type { Applied } from './applied';
 import { argument, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
@@ -36,7 +35,7 @@ import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einop
 import type { Frame, Run } from './run';
 import { applySink } from './sinks';
 import { type Node, textOf } from './syntax';
-import { type Args, type Value, args as argsOf, int, tuple } from './value';
+import { type Args, type Value, tuple } from './value';
 
 const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place });
 
@@ -154,7 +153,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return { ...mapReplicas(t, mark), id: tensor(t.shape).id, storage: tensor(t.shape).id, place, label: '' };
     }
     case 'same':
-      return { ...t, place: t.place ?? place };
+      return operator.name === 'dropout' ? { ...worked(t, place), place } : { ...t, place: t.place ?? place };
     case 'expand': {
       const sizes = rest();
       const [shape] = args.positional.slice(1);
@@ -190,7 +189,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
         sizes.map((s) => (asNumber(s) === -1 ? 'rest' : asDim(s))),
         place,
         mark,
-      ).value;
+      );
     }
     case 'flatten': {
       const start = layer ? 1 : (number(1, 'start_dim') ?? 0);
@@ -239,7 +238,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const where = position(shape, at) ?? 0;
       const all = shape.head.map((axis): Dim => axis.dim);
       const into: (Dim | 'rest')[] = listed.items.map((s) => (asNumber(s) === -1 ? 'rest' : asDim(s)));
-      return applyReshape(t, [...all.slice(0, where), ...into, ...all.slice(where + 1)], place, (r) => r).value;
+      return applyReshape(t, [...all.slice(0, where), ...into, ...all.slice(where + 1)], place, (r) => r);
     }
     case 'chunk': {
       const dim = number(2, 'dim', 'axis') ?? 0;
@@ -522,5 +521,3 @@ function reduced(t: Tensor, args: Args, what: string, place: Place, run: Run, fr
     content: t.content === 'random' ? 'random' : 'data',
   });
 }
-
-export { argsOf, atomOf, int, step, withRank, type Axis };

@@ -1,7 +1,7 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
 import { type Hit, axesWithReplica, hitsOf } from '../tensor/contract';
 import { ALL } from '../tensor/axis-map';
-import { type Dim, ONE, constant, divide, isOne } from '../tensor/dim';
+import { type Dim, ONE, isOne } from '../tensor/dim';
 import { replica } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import {
@@ -18,7 +18,7 @@ import {
   withoutReplicas,
 } from '../tensor/shape';
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
-import { argument, argumentNode, asDim, asNumber, asString, asTensor, placeOf } from './access';
+import { argument, argumentNode, asDim, asNumber, asTensor, placeOf } from './access';
 import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
 import type { Operand, SinkHit } from './run';
@@ -345,6 +345,3 @@ function transformerLayer(applied: Applied, t: Tensor | null): Value {
   emit(applied, 'multihead-attention', [operand], {});
   return tensor(t ? withoutReplicas(t.shape) : UNKNOWN_SHAPE, { place: placeOf(applied.node) });
 }
-
-export const groupsOf = (a: Dim, b: Dim): Dim => divide(a, b) ?? constant(1);
-export { asString };

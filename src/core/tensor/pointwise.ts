@@ -32,6 +32,10 @@ export function mapReplicas(t: Tensor, change: (replica: Replica) => Replica | n
   return { ...mapForm(t, change), shape, picked };
 }
 
+/** A value that something was applied to as a whole: its form says so. */
+export const worked = (t: Tensor, place: Place): Tensor =>
+  t.form ? { ...t, form: { ...t.form, after: [...t.form.after, place] } } : t;
+
 /** The same for the atoms of its form alone. */
 export function mapForm(t: Tensor, change: (replica: Replica) => Replica | null): Tensor {
   if (!t.form) return t;
@@ -145,7 +149,7 @@ function pointwiseForm(values: readonly Tensor[], place: Place, what: string): F
     const value = pointwise([{ ...atom, form: null }, ...others], place, what);
     return { ...block, terms: [{ coefficient: 1, factors: [{ ...value, place: atom.place }] }] };
   });
-  return { ...form, blocks };
+  return { ...form, blocks, after: [...form.after, place] };
 }
 
 /** A block as one value: its single factor, or a value that is a replica where all of its terms are. */
@@ -174,7 +178,7 @@ export function linear(values: readonly Tensor[], signs: readonly number[], plac
   if (!lostOne) return plain;
   const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
   const blocks: Block[] = [{ width: null, terms: aligned, place }];
-  return { ...plain, form: { axis: null, blocks, place } };
+  return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
 
 /** An operand with its axes counted as the result's are. */
@@ -208,7 +212,7 @@ export function multiply(values: readonly Tensor[], place: Place): Tensor {
   if (!lost) return plain;
   const factors = [alignTo(first, plain), alignTo(second, plain)];
   const blocks: Block[] = [{ width: null, terms: [{ coefficient: 1, factors }], place }];
-  return { ...plain, form: { axis: null, blocks, place } };
+  return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
 
 /** One number per row: the last axis has size 1 (the contracted one, for whatever follows). */
@@ -218,7 +222,7 @@ function scaleRows(t: Tensor, by: Tensor, place: Place): Tensor {
   const mark = writtenAt(place, 'multiplication writes the copy');
   const value = mapReplicas(t, (replica) => ({ ...mark(replica), scaled: replica.scaled ?? by.place ?? place }));
   const fresh = tensor(value.shape, { place });
-  return { ...value, id: fresh.id, storage: fresh.id, place, label: '' };
+  return { ...worked(value, place), id: fresh.id, storage: fresh.id, place, label: '' };
 }
 
 function scaledForm(t: Tensor, place: Place): Tensor {
@@ -226,7 +230,7 @@ function scaledForm(t: Tensor, place: Place): Tensor {
   // A form's plain blocks are written already or will be by the sum itself: only whole replicas are copied here.
   const shape = mapAxes(t.shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
   const fresh = tensor(shape);
-  return { ...t, id: fresh.id, storage: fresh.id, shape, place, label: '' };
+  return { ...worked(t, place), id: fresh.id, storage: fresh.id, shape, place, label: '' };
 }
 
 /** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
@@ -252,7 +256,7 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
   const content = mergeContent(values);
   const shape = concatShape(ranked, axis, total, mark);
-  const form: Form = { axis, blocks, place };
+  const form: Form = { axis, blocks, place, after: [] };
   return tensor(shape, {
     place,
     content,

@@ -29,6 +29,7 @@ export function replica(of: Tensor, making: Making): Replica {
     evidence: making.evidence ?? 'strong',
     edges: making.edges ?? false,
     argument: making.argument ?? null,
+    assumptions: [],
   };
 }
 

@@ -253,20 +253,23 @@ export function applyReshape(
   sizes: readonly (Dim | 'rest')[],
   place: Place | null,
   written: (replica: Replica) => Replica,
-): { readonly value: Tensor; readonly assumptions: readonly string[] } {
+): Tensor {
   const { shape, origin, assumptions, crosses } = reshape(t, sizes);
-  const marked = crosses
-    ? mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && written(axis.replica) }))
-    : shape;
-  const form = t.form && reshapeForm(t.form, sizes, origin, written);
+  const noted = (replica: Replica): Replica => ({
+    ...(crosses ? written(replica) : replica),
+    assumptions: [...replica.assumptions, ...assumptions.filter((a) => !replica.assumptions.includes(a))],
+  });
+  const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && noted(axis.replica) }));
+  const form = t.form && reshapeForm(t.form, sizes, origin, place, written);
   const id = tensor(shape).id;
-  return { value: { ...t, id, storage: crosses ? id : t.storage, shape: marked, form, place, label: '' }, assumptions };
+  return { ...t, id, storage: crosses ? id : t.storage, shape: marked, form, place, label: '' };
 }
 
 function reshapeForm(
   form: Form,
   sizes: readonly (Dim | 'rest')[],
   origin: readonly (number | null)[],
+  place: Place | null,
   written: (replica: Replica) => Replica,
 ): Form | null {
   const { axis } = form;
@@ -279,9 +282,9 @@ function reshapeForm(
       factors: term.factors.map((factor) => {
         const own = axis === null ? null : (knownAxis(factor.shape, axis)?.dim ?? null);
         const atomSizes = sizes.map((size, i) => (i === to ? own : size));
-        return applyReshape(factor, atomSizes, factor.place, written).value;
+        return applyReshape(factor, atomSizes, factor.place, written);
       }),
     })),
   }));
-  return { ...form, axis: to, blocks };
+  return { ...form, axis: to, blocks, after: place ? [...form.after, place] : form.after };
 }

@@ -39,6 +39,8 @@ export interface Replica extends MappedAxis {
   readonly edges: boolean;
   /** Which of the sizes given to the origin makes this axis: the third of `expand(-1, -1, n)` is 2. */
   readonly argument: number | null;
+  /** What was assumed on its way rather than proved: "the view keeps the last axis". */
+  readonly assumptions: readonly string[];
 }
 
 export interface Axis {
@@ -77,6 +79,8 @@ export interface Form {
   readonly blocks: readonly Block[];
   /** The concatenation, or the outermost addition. */
   readonly place: Place;
+  /** What has been applied to the whole since, in order: views, activations, dropout. */
+  readonly after: readonly Place[];
 }
 
 /** What elements are, as far as it matters: masks and ids never count as replicas that cost anything. */

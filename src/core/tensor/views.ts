@@ -30,7 +30,7 @@ export interface View {
 /** The value seen through a view: same storage, maps and form carried along. */
 export function applyView(t: Tensor, view: View, place: Place | null): Tensor {
   const shape = view.shape(t) ?? UNKNOWN_SHAPE;
-  const form = t.form && viewForm(t, t.form, view);
+  const form = t.form && viewForm(t, t.form, view, place);
   return { ...t, id: tensor(shape).id, shape, form, place, label: '', base: baseOf(t, view.shift) };
 }
 
@@ -40,7 +40,7 @@ function baseOf(t: Tensor, shift: View['shift']): Tensor['base'] {
   return { ...base, front: base.front + shift[0], back: base.back + shift[1] };
 }
 
-function viewForm(t: Tensor, form: Form, view: View): Form | null {
+function viewForm(t: Tensor, form: Form, view: View, place: Place | null): Form | null {
   const axis = form.axis === null ? null : view.axis(form.axis, t);
   if (form.axis !== null && axis === null) return null;
   const blocks: Block[] = [];
@@ -51,7 +51,7 @@ function viewForm(t: Tensor, form: Form, view: View): Form | null {
     }));
     blocks.push({ ...block, terms });
   }
-  return { ...form, axis, blocks };
+  return { ...form, axis, blocks, after: place ? [...form.after, place] : form.after };
 }
 
 export function unsqueeze(axis: number): View {
