@@ -95,7 +95,10 @@ describeHost('bench host', function () {
   it('measures without PyTorch where the interpreter has none, and says so', async () => {
     const result = await runBench(request({ op: 'concat-linear', python: '/nowhere/python' }), options());
     assert.match(result.warnings.join(), /No PyTorch arms: .*cannot be started/);
-    assert.deepEqual(result.arms.filter(({ timing }) => !timing), []);
+    assert.deepEqual(
+      result.arms.filter(({ timing }) => !timing),
+      [],
+    );
     const arms = ['ikbo', 'torch-as-written'];
     const chosen = await runBench(request({ op: 'concat-linear', python: '/nowhere/python', arms }), options());
     assert.match(chosen.arms[1]?.problem ?? '', /PyTorch did not start/);
