@@ -168,7 +168,7 @@ class Problem:
 
 def stages_of(shape, stages):
     """Of the named stages, those that attention has for the shape."""
-    known = ("materialized", "decomposed", "warp-specialized") if shape.width in (64, 128) else ("materialized", "decomposed")
+    known = ("materialized", "decomposed", "fused", "warp-specialized") if shape.width in (64, 128) else ("materialized", "decomposed")
     return [stage for stage in stages if stage in known]
 
 

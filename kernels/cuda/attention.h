@@ -119,7 +119,9 @@ struct AttentionParams {
     AttentionRow row[attention_unit_rows];
 };
 
-// attention_mma.cu: every candidate by itself.
+// attention_mma.cu and attention_wgmma.cu: every candidate by itself.
+constexpr int attention_single_keys = 128;
+constexpr int attention_single_shared_bytes(int width) { return (attention_unit_rows + 2 * attention_single_keys) * width * 2 + 24; }
 template <int Width>
 constexpr int attention_mma_keys = Width > 128 ? 32 : 64;
 constexpr int attention_mma_shared_bytes(int width) { return (attention_unit_rows + 2 * (width > 128 ? 32 : 64)) * width * 2; }
@@ -130,6 +132,7 @@ struct AttentionLookupParams {
     const int32_t *user_of;     // [batch]
     const int32_t *key_offsets; // NULL when dense
     int32_t keys, queries, heads, key_heads, group, width;
+    int32_t box_queries; // attention_wgmma.cu: query rows of a block
     float scale;
 };
 

@@ -8,18 +8,16 @@
 // Any m gives the same quotient as long as nothing overflows, so later blocks need no maximum: their partial sums tell. A
 // sum beyond kSumLimit (rows that grow by more than 2^40 in bf16, 2^15 in fp16) makes the warpgroup compute that block's
 // scores again and move the reference; rows that did not grow keep theirs, so a row's bits do not depend on its neighbors.
-//
-// Per thread: two rows, h = 0 and 1 (rows lane / 4 and + 8 of the warp's 16), in accumulator order (wgmma.cuh).
 #pragma once
 
 #include "attention_load.cuh"
+#include "attention_rows.cuh"
 
 namespace ikbo {
 
 using ptx::Major;
 
 constexpr int kFirstTurn = 1; // first named barrier of the turns, one per warpgroup; then one for each warpgroup alone
-constexpr float kLn2 = 0.69314718055994531f;
 
 // Largest sum of a thread's exponentials of a block: keeps every one below the largest value of T and leaves O room.
 template <typename T>
@@ -37,15 +35,6 @@ IKBO_DEVICE int group_thread() {
     uint32_t x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
     return static_cast<int>(x % 128);
-}
-
-IKBO_DEVICE float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-IKBO_DEVICE float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
 template <typename T, AttentionBuild B>
@@ -143,49 +132,12 @@ struct AttentionConsumer {
     }
 
     // Softmax -------------------------------------------------------------------------------------------------------------
-    IKBO_DEVICE void mask(int tail) {
-        const int mine = tail - group_thread() % 4 * 2;
-#pragma unroll
-        for (int i = 0; i < B.keys / 2; ++i)
-            if (i / 4 * 8 + i % 2 >= mine) s[i] = -INFINITY;
-    }
-    IKBO_DEVICE float row_max(int h) const {
-        float a = s[2 * h], b = s[2 * h + 1];
-#pragma unroll
-        for (int i = 4; i < B.keys / 2; i += 4) {
-            a = fmaxf(a, s[i + 2 * h]);
-            b = fmaxf(b, s[i + 2 * h + 1]);
-        }
-        return quad_max(fmaxf(a, b));
-    }
-    // s becomes 2^(scale s - reference); returns the sums of this block.
-    IKBO_DEVICE void exponentials(float (&block)[2]) {
-        float even[2] = {0, 0}, odd[2] = {0, 0};
-#pragma unroll
-        for (int i = 0; i < B.keys / 2; i += 2) {
-            const int h = i / 2 % 2;
-            s[i] = ptx::ex2(fmaf(s[i], p.scale_log2, -reference[h]));
-            s[i + 1] = ptx::ex2(fmaf(s[i + 1], p.scale_log2, -reference[h]));
-            even[h] += s[i];
-            odd[h] += s[i + 1];
-        }
-        block[0] = even[0] + odd[0];
-        block[1] = even[1] + odd[1];
-    }
-    IKBO_DEVICE void pack_probabilities() {
-#pragma unroll
-        for (int i = 0; i < B.keys / 4; ++i) {
-            uint32_t &word = probability[i / 4][i % 4];
-            word = ptx::pack<T>(s[2 * i], s[2 * i + 1]);
-            asm volatile("" : "+r"(word)::"memory");
-        }
-    }
     // The tile's first block sets the reference: finite, so that a row of -inf gives exponentials of -inf and not of NaN.
     IKBO_DEVICE void first_softmax(int tail) {
-        if (tail < B.keys) mask(tail);
+        if (tail < B.keys) mask_scores(s, tail, group_thread());
 #pragma unroll
-        for (int h = 0; h < 2; ++h) reference[h] = fmaxf(row_max(h) * p.scale_log2, -1e30f);
-        exponentials(sum);
+        for (int h = 0; h < 2; ++h) reference[h] = fmaxf(row_max(s, h) * p.scale_log2, -1e30f);
+        exponentials(s, p.scale_log2, reference, sum);
     }
     // Rare: some row grew too far above its reference. Scores again, then the usual online step for those rows.
     IKBO_DEVICE void move_reference(float (&block)[2]) {
@@ -199,19 +151,15 @@ struct AttentionConsumer {
         ptx::pin(s);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            if (const float top = row_max(h) * p.scale_log2; grew[h] && top > reference[h]) {
+            if (const float top = row_max(s, h) * p.scale_log2; grew[h] && top > reference[h]) {
                 const float factor = ptx::ex2(reference[h] - top);
                 reference[h] = top;
                 sum[h] *= factor;
-#pragma unroll
-                for (int i = 0; i < B.width / 2; i += 4) {
-                    o[i + 2 * h] *= factor;
-                    o[i + 2 * h + 1] *= factor;
-                }
+                scale_row(o, h, factor);
             }
         }
         ptx::pin(o);
-        exponentials(block);
+        exponentials(s, p.scale_log2, reference, block);
     }
 
     // Results -------------------------------------------------------------------------------------------------------------
@@ -222,17 +170,7 @@ struct AttentionConsumer {
         const uint32_t staging = shared + Smem::o + (turn - kFirstTurn) * Smem::q_bytes;
         if (t == 0) ptx::copies_read<0>();
         ptx::named_barrier_sync(group_barrier(), 128);
-        const int row = t / 32 * 16 + t % 16, half_chunk = t / 16 % 2;
-#pragma unroll
-        for (int c = 0; c < B.width / 16; ++c) { // 16 columns: two groups of 8
-            uint32_t word[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                word[i] = ptx::pack<T>(o[8 * c + 2 * i] * weight[i % 2], o[8 * c + 2 * i + 1] * weight[i % 2]);
-            ptx::store_matrix_x4(staging + c / 4 * Smem::q_half + row * 128 + ((c % 4 * 2 + half_chunk) ^ row % 8) * 16,
-                                 word[0], word[1], word[2], word[3]);
-        }
-        ptx::fence_shared_for_copies();
+        stage_rows<T>(o, weight, staging, t);
         ptx::named_barrier_sync(group_barrier(), 128);
         fall_behind();
         if (t == 0) {
@@ -274,18 +212,10 @@ struct AttentionConsumer {
             for (int h = 0; h < 2; ++h) store_lse(number, h, -INFINITY);
     }
 
-    // Rows of V past the user's keys are another user's: their probability is 0, but 0 * NaN is NaN. All warpgroups write the
-    // same zeros.
+    // Rows of V past the user's keys are another user's. All warpgroups write the same zeros.
     IKBO_DEVICE void clear_v(int tail) const {
         wait_v(at);
-        const uint32_t stage = shared + Smem::v + at % B.stages * Smem::key_bytes;
-#pragma unroll 1
-        for (int i = tail * 8 + group_thread(); i < B.keys * 8; i += 128)
-#pragma unroll
-            for (int h = 0; h < Smem::halves; ++h)
-                asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(stage + h * Smem::key_half + i * 16), "r"(0)
-                             : "memory");
-        ptx::fence_shared_for_copies();
+        clear_rows<B.keys, Smem::halves>(shared + Smem::v + at % B.stages * Smem::key_bytes, tail, group_thread());
         ptx::named_barrier_sync(group_barrier(), 128);
     }
 
@@ -296,7 +226,7 @@ struct AttentionConsumer {
         give_back_unit(work.blocks == 1);
         first_softmax(work.tail);
         if (p.key_offsets != nullptr && work.tail < B.keys) clear_v(work.tail);
-        pack_probabilities();
+        pack_fragments<T>(s, probability);
     }
 
     // This tile and those after it up to one where this warpgroup has nothing to compute; returns that one.
@@ -326,7 +256,7 @@ struct AttentionConsumer {
                 ptx::wgmma_wait<1>();
                 ptx::pin(s);
                 float block[2];
-                exponentials(block);
+                exponentials(s, p.scale_log2, reference, block);
                 const bool grew = group_any(fmaxf(block[0], block[1]) > kSumLimit<T>);
                 ptx::wgmma_wait<0>();
                 ptx::pin(o);
@@ -336,7 +266,7 @@ struct AttentionConsumer {
                 give_back_unit(left == 1);
                 sum[0] += block[0];
                 sum[1] += block[1];
-                pack_probabilities();
+                pack_fragments<T>(s, probability);
             }
             sequence += B.consumers;
             ++at;

@@ -25,11 +25,15 @@ struct AttentionShared {
     static_assert(key_bytes % 1024 == 0 && B.keys / B.cluster % 8 == 0);
 };
 
-// Instrumented builds (IKBO_DELAY=nanoseconds) make roles fall behind at random, which brings out missing synchronization.
+// Instrumented builds (IKBO_DELAY=cycles) make roles fall behind at random, which brings out missing synchronization. By
+// spinning: a sleep ends when a coarse timer ticks.
 IKBO_DEVICE void fall_behind() {
 #ifdef IKBO_DELAY
-    const uint32_t mixed = (static_cast<uint32_t>(clock64()) + blockIdx.x * 977 + threadIdx.x / 32 * 131) * 2654435761u;
-    if (mixed >> 30 == 0) __nanosleep(mixed % (IKBO_DELAY));
+    const uint32_t start = static_cast<uint32_t>(clock64());
+    const uint32_t mixed = (start + blockIdx.x * 977 + threadIdx.x / 32 * 131) * 2654435761u;
+    if (mixed >> 30 != 0) return;
+    while (static_cast<uint32_t>(clock64()) - start < mixed % (IKBO_DELAY)) {
+    }
 #endif
 }
 

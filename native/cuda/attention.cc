@@ -5,6 +5,7 @@
 
 #include "attention.h"
 #include "attention_planned.h"
+#include "attention_units.h"
 #include "error.h"
 #include "maps.h"
 #include "operators.h"
@@ -31,31 +32,35 @@ std::vector<int32_t> read_offsets(const Shape &s, const Args &args, CUstream str
     return offsets;
 }
 
-// Stage 1: kernels/cuda/attention_mma.cu looks the user up.
+// Stages 1 and 3: every candidate by itself, its user looked up by the kernel; with mma.sync (kernels/cuda/attention_mma.cu),
+// or with Hopper's copy engine and wgmma (attention_wgmma.cu).
 class Lookup {
   public:
-    Lookup(const SharedContext &context, const Shape &shape)
-        : context_(context), s_(shape), user_of_(context, size(shape.batch) * 4, "the map") {
-        const int64_t width = std::max<int64_t>(64, (s_.head_width + 63) / 64 * 64);
-        const auto shared = static_cast<unsigned>(attention_mma_shared_bytes(static_cast<int>(width)));
-        kernel_ = context->kernel(
-            "attention_mma",
-            std::string("ikbo_attention_mma_") + (s_.dtype == IKBO_BF16 ? "bf16_" : "fp16_") + std::to_string(width), shared);
-        const int64_t rows = s_.queries * (s_.heads / s_.key_heads);
-        const int64_t blocks = s_.batch * s_.key_heads * ((rows + attention_unit_rows - 1) / attention_unit_rows);
+    Lookup(const SharedContext &context, const Shape &shape, bool wgmma)
+        : context_(context), s_(shape), units_(shape), wgmma_(wgmma), user_of_(context, size(shape.batch) * 4, "the map") {
+        const int64_t width = wgmma ? s_.head_width : (s_.head_width + 63) / 64 * 64;
+        launch_.threads = attention_mma_threads;
+        launch_.shared_bytes = static_cast<unsigned>(wgmma ? attention_single_shared_bytes(static_cast<int>(width))
+                                                           : attention_mma_shared_bytes(static_cast<int>(width)));
+        const std::string image = wgmma ? "attention_wgmma" : "attention_mma";
+        kernel_ =
+            context->kernel(image, "ikbo_" + image + (s_.dtype == IKBO_BF16 ? "_bf16_" : "_fp16_") + std::to_string(width),
+                            launch_.shared_bytes);
+        const int64_t rows = s_.queries * units_.group;
+        const int64_t parts = wgmma ? units_.chunks : (rows + attention_unit_rows - 1) / attention_unit_rows;
+        const int64_t blocks = s_.batch * s_.key_heads * parts;
         if (blocks > INT32_MAX)
             fail(IKBO_UNSUPPORTED, "attention of %lld blocks of 64 rows is too large for one launch",
                  static_cast<long long>(blocks));
         launch_.grid[0] = static_cast<unsigned>(blocks);
-        launch_.threads = attention_mma_threads;
-        launch_.shared_bytes = shared;
         work_.user_of = static_cast<const int32_t *>(user_of_.data());
         work_.keys = static_cast<int32_t>(s_.keys);
         work_.queries = static_cast<int32_t>(s_.queries);
         work_.heads = static_cast<int32_t>(s_.heads);
         work_.key_heads = static_cast<int32_t>(s_.key_heads);
-        work_.group = static_cast<int32_t>(s_.heads / s_.key_heads);
+        work_.group = static_cast<int32_t>(units_.group);
         work_.width = static_cast<int32_t>(s_.head_width);
+        work_.box_queries = static_cast<int32_t>(units_.box_queries);
         work_.scale = s_.scale;
     }
 
@@ -77,7 +82,9 @@ class Lookup {
         work.out = args.out;
         work.lse = s_.want_lse ? args.lse : nullptr;
         work.key_offsets = s_.ragged ? args.key_offsets : nullptr;
-        launch(kernel_, launch_, stream, work);
+        if (!wgmma_) return launch(kernel_, launch_, stream, work);
+        const AttentionMaps maps(s_, units_, args, attention_single_keys);
+        launch(kernel_, launch_, stream, maps.q, maps.k, maps.v, maps.out, work);
     }
 
     std::size_t workspace_bytes() const { return user_of_.bytes(); }
@@ -86,6 +93,8 @@ class Lookup {
   private:
     SharedContext context_;
     Shape s_;
+    AttentionUnits units_;
+    bool wgmma_;
     Buffer user_of_;
     Kernel kernel_;
     Launch launch_;
@@ -213,15 +222,13 @@ Operator<Args> cuda_attention(const SharedContext &context, const Shape &s) {
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage
                           : refusal.empty()          ? IKBO_STAGE_WARP_SPECIALIZED
                                                      : IKBO_STAGE_DECOMPOSED;
-    switch (stage) {
-    case IKBO_STAGE_MATERIALIZED: return wrap(std::make_shared<Materialized>(context, s));
-    case IKBO_STAGE_DECOMPOSED: return wrap(std::make_shared<Lookup>(context, s));
-    case IKBO_STAGE_WARP_SPECIALIZED:
-        if (!refusal.empty())
-            fail(IKBO_UNSUPPORTED, "the warp-specialized attention cannot run this: %s (stage 1 takes it)", refusal.c_str());
-        return planned_attention(context, s);
-    default: fail(IKBO_UNSUPPORTED, "attention on CUDA has no stage %d; it has 0, 1 and 4", s.stage);
-    }
+    if (stage == IKBO_STAGE_MATERIALIZED) return wrap(std::make_shared<Materialized>(context, s));
+    if (stage == IKBO_STAGE_DECOMPOSED) return wrap(std::make_shared<Lookup>(context, s, false));
+    if (stage != IKBO_STAGE_FUSED && stage != IKBO_STAGE_WARP_SPECIALIZED)
+        fail(IKBO_UNSUPPORTED, "attention has no weight to align, so there is no stage %d; there are 0, 1, 3 and 4", s.stage);
+    if (!refusal.empty())
+        fail(IKBO_UNSUPPORTED, "stage %d of attention cannot run this: %s (stage 1 takes it)", stage, refusal.c_str());
+    return stage == IKBO_STAGE_FUSED ? wrap(std::make_shared<Lookup>(context, s, true)) : planned_attention(context, s);
 }
 
 } // namespace ikbo

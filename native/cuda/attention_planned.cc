@@ -1,10 +1,9 @@
 #include "attention_planned.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <optional>
 
-#include "attention.h"
+#include "attention_units.h"
 #include "error.h"
 
 namespace ikbo {
@@ -14,19 +13,6 @@ using Shape = ikbo_attention_shape;
 using Args = ikbo_attention_args;
 
 std::size_t size(int64_t value) { return static_cast<std::size_t>(value); }
-int64_t parts(int64_t total, int64_t part) { return (total + part - 1) / part; }
-
-// How the query rows of a candidate and a key head are cut into units of 64 rows: see kernels/cuda/attention.h.
-struct Units {
-    int64_t group, box_queries, slot_rows, chunks, pack;
-
-    explicit Units(const Shape &s)
-        : group(s.heads / s.key_heads),
-          box_queries(std::min(s.queries, attention_unit_rows / group)),
-          slot_rows(box_queries * group),
-          chunks(parts(s.queries, box_queries)),
-          pack(chunks > 1 ? 1 : attention_unit_rows / slot_rows) {}
-};
 
 struct NamedBuild {
     const char *name;
@@ -34,7 +20,7 @@ struct NamedBuild {
 };
 
 // Blocks that share K and V pay where a user brings units for both.
-NamedBuild choose(const Shape &s, const Units &units) {
+NamedBuild choose(const Shape &s, const AttentionUnits &units) {
     const double users = static_cast<double>(std::max<int64_t>(1, std::min(s.users, s.batch)));
     const double units_of_head = static_cast<double>(s.batch * units.chunks) / static_cast<double>(units.pack) / users;
     const bool narrow = s.head_width == 64;
@@ -82,14 +68,13 @@ class Planned {
         refuse(header);
         work_.tile_count = header.tiles;
         launch_.grid[0] = launch_.cluster * static_cast<unsigned>(std::min(clusters_, header.tiles));
-        described_ = {};
     }
 
     void run(const Args &args, CUstream stream) {
         if (launch_.grid[0] == 0) return;
         const CurrentContext current(context_->handle);
         describe(args);
-        launch(kernel_, launch_, stream, q_map_, k_map_, v_map_, out_map_, work_);
+        launch(kernel_, launch_, stream, maps_->q, maps_->k, maps_->v, maps_->out, work_);
     }
 
     std::size_t workspace_bytes() const {
@@ -163,42 +148,19 @@ class Planned {
         }
     }
 
-    CUtensorMap keys_map(const void *base, const char *what) const {
-        const int64_t row = s_.key_heads * s_.head_width;
-        const int64_t keys = s_.ragged ? s_.total_keys : s_.keys, users = s_.ragged ? 1 : s_.users;
-        return tensor_map({s_.dtype,
-                           {size(s_.head_width), size(s_.key_heads), size(keys), size(users)},
-                           {size(s_.head_width), size(row), size(keys * row)},
-                           {64, 1, static_cast<uint32_t>(build_.keys / build_.cluster), 1}},
-                          base, what);
-    }
-
-    // A slot's rows of q or out in one box.
-    CUtensorMap rows_map(const void *base, const char *what) const {
-        const int64_t row = s_.heads * s_.head_width;
-        return tensor_map({s_.dtype,
-                           {size(s_.head_width), size(s_.heads), size(s_.queries), size(s_.batch)},
-                           {size(s_.head_width), size(row), size(s_.queries * row)},
-                           {64, static_cast<uint32_t>(units_.group), static_cast<uint32_t>(units_.box_queries), 1}},
-                          base, what);
-    }
-
     // Tensor maps cost a microsecond each: made again only when pointers change.
     void describe(const Args &args) {
         work_.lse = s_.want_lse ? args.lse : nullptr;
         work_.key_offsets = s_.ragged ? args.key_offsets : nullptr;
-        if (args.q == described_.q && args.k == described_.k && args.v == described_.v && args.out == described_.out) return;
-        q_map_ = rows_map(args.q, "q");
-        out_map_ = rows_map(args.out, "out");
-        const bool keys = s_.ragged ? s_.total_keys > 0 : s_.keys > 0;
-        k_map_ = keys ? keys_map(args.k, "k") : q_map_; // never read when there are no keys
-        v_map_ = keys ? keys_map(args.v, "v") : q_map_;
+        if (maps_ && args.q == described_.q && args.k == described_.k && args.v == described_.v && args.out == described_.out)
+            return;
+        maps_.emplace(s_, units_, args, build_.keys / build_.cluster);
         described_ = args;
     }
 
     SharedContext context_;
     Shape s_;
-    Units units_;
+    AttentionUnits units_;
     AttentionBuild build_{};
     int clusters_ = 0;
     Kernel plan_kernel_, kernel_;
@@ -206,7 +168,7 @@ class Planned {
     Buffer counts_, cursor_, ranked_, order_, tiles_, header_;
     AttentionParams work_{};
     Args described_{};
-    CUtensorMap q_map_{}, k_map_{}, v_map_{}, out_map_{};
+    std::optional<AttentionMaps> maps_;
 };
 
 } // namespace
