@@ -21,6 +21,10 @@ const std::byte *at(const void *base, int64_t element, int32_t dtype) {
     return static_cast<const std::byte *>(base) + element * static_cast<int64_t>(element_bytes(dtype));
 }
 
+std::byte *at(void *base, int64_t element, int32_t dtype) {
+    return static_cast<std::byte *>(base) + element * static_cast<int64_t>(element_bytes(dtype));
+}
+
 int64_t row_of(const Map &map, int64_t row) { return source_row(map.kind, map.repeats, map.index, map.bits, row); }
 
 struct Tile {
@@ -113,7 +117,7 @@ void multiply_rows(const RowProduct &p, void *scratch) {
             float *row = sums + i * tile.outputs;
             activate(p.activation, row, outputs);
             const int64_t to = (first + i) * p.out_stride + left;
-            p.simd.narrow(p.out_dtype, row, const_cast<std::byte *>(at(p.out, to, p.out_dtype)), outputs);
+            p.simd.narrow(p.out_dtype, row, at(p.out, to, p.out_dtype), outputs);
         }
     });
 }
@@ -161,7 +165,7 @@ void multiply_columns(const ColumnProduct &p, void *scratch) {
             multiply(kernel, {weight, a_strips, total}, {packed, divide_up(columns, kernel.b.step), total}, total, sums, width);
             for (int64_t i = 0; i < outputs; ++i) {
                 const int64_t to = (b * p.outputs + m + i) * p.columns + left;
-                p.simd.narrow(p.out_dtype, sums + i * width, const_cast<std::byte *>(at(p.out, to, p.out_dtype)), columns);
+                p.simd.narrow(p.out_dtype, sums + i * width, at(p.out, to, p.out_dtype), columns);
             }
         }
     });
