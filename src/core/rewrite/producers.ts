@@ -7,7 +7,16 @@ import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, inOrder, indentOf, insertBefore, lineOf, removeStatement, replace } from './edit';
 import { isSimple, isView, rootName } from './expression';
 import { canHoist } from './guards';
-import { type Definition, isBinding, isMutation, namer, occurrences, occurrencesBetween, readersOf } from './names';
+import {
+  type Definition,
+  isBinding,
+  isMutation,
+  namer,
+  occurrences,
+  occurrencesBetween,
+  readersOf,
+  visit,
+} from './names';
 import { refuse } from './refusal';
 import type { Replicate } from './replicate';
 import type { Traced } from './trace';
@@ -75,7 +84,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   const [definition, ...more] = made.definitions;
   const from = made.definitions.at(-1)?.statement ?? site;
   for (const argument of replicate.arguments) requireUndisturbed(argument, from, draft.target);
-  draft.emitted.push(source, ...replicate.arguments);
+  draft.emitted.push(...replicate.arguments);
   if (!definition) {
     if (!isView(source)) {
       if (!inside(use, draft.gone))
@@ -83,7 +92,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
       return hoist(draft, source, 'rows') + suffix;
     }
     requireUndisturbed(source, site, draft.target);
-    return flat(source) + suffix;
+    return emit(draft, source) + suffix;
   }
   requireUnwritten(made.definitions, draft.target);
   const reader = made.definitions.map((d) => otherReader(draft, d)).find((r) => r !== undefined);
@@ -108,7 +117,13 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   requireUndisturbed(source, from, draft.target);
   if (removable) removeDefinitions(draft, made.definitions);
   else if (reader) keep(draft, definition.name, reader);
-  return flat(source) + suffix;
+  return emit(draft, source) + suffix;
+}
+
+/** The text of an expression that the sink's statement reads again. */
+function emit(draft: Draft, expression: Node): string {
+  draft.emitted.push(expression);
+  return flat(expression);
 }
 
 /** Names an expression in front of its statement: it runs where it ran, and can be read again. */
@@ -131,6 +146,7 @@ export function finished(draft: Draft, edits: readonly Edit[]): readonly Edit[] 
     const reader = draft.emitted.find((node) => node.start >= statement.end && occurrences(node, name).length > 0);
     if (reader) refuse(`line ${lineOf(reader)} computes with the copy \`${name}\` too`);
   }
+  for (const node of draft.emitted) requireKept(draft, node);
   const made = [...draft.edits];
   for (const site of new Set(draft.hoists.map((one) => one.site))) {
     const lines = draft.hoists.filter((one) => one.site === site).map((one) => one.line);
@@ -147,6 +163,17 @@ export function finished(draft: Draft, edits: readonly Edit[]): readonly Edit[] 
     else made.push(insertion);
   }
   return inOrder([...made, ...edits]);
+}
+
+/** `k = k[idx]` that stays leaves no name for the `k` that it reads. */
+function requireKept(draft: Draft, node: Node): void {
+  const statement = statementOf(node);
+  if (statement === draft.target || draft.gone.includes(statement)) return;
+  visit(node, (part) => {
+    if (part.kind !== 'identifier' || part.field === 'attribute') return;
+    const own = occurrences(statement, textOf(part)).find(isBinding);
+    if (own) refuse(`line ${lineOf(own)} binds \`${textOf(own)}\` again, and stays`);
+  });
 }
 
 /** One reason is enough: the others follow from it. */
