@@ -28,8 +28,8 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     const bindings = bindingsOf(comments);
     const judge = createJudge();
     const names = new Map<string, readonly string[]>();
-    const project = openProject(file, library, options.files ?? null);
     try {
+      const project = openProject(file, library, options.files ?? null);
       evaluateFile(project, {
         onSink: (event) => judge.collect(event),
         onNote: (node, message) =>

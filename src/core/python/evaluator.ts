@@ -302,10 +302,18 @@ function importedProducers(project: Project): { test(model: FunctionModel): bool
   const { main } = project;
   const { text } = main.file;
   const names = [...main.names].flatMap(([name, binding]) => {
-    if (binding.kind !== 'import' || binding.name === null || !/^[a-z_]\w*$/.test(name)) return [];
-    if (!new RegExp(`\\b${name}\\(`).test(text)) return [];
-    const found = project.lookup(name, main);
-    return found?.kind === 'function' && producers(found).own ? [name] : [];
+    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
+    const uses = [
+      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
+    ];
+    const found = uses.length > 0 ? project.lookup(name, main) : null;
+    if (found?.kind === 'function') return producers(found).own ? [name] : [];
+    if (found?.kind !== 'module') return [];
+    const makes = (member: string): boolean => {
+      const made = found.file.names.get(member);
+      return made?.kind === 'function' && producers(made).own;
+    };
+    return uses.filter(makes).map((member) => `${name}\\.${member}`);
   });
   const called = names.length > 0 ? new RegExp(`\\b(${names.join('|')})\\(`) : null;
   return { test: ({ node }) => called?.test(text.slice(node.start, node.end)) ?? false };

@@ -121,7 +121,11 @@ const conditions = new WeakMap<Node, Condition>();
 export function conditionOf(node: Node, frame: Frame): Condition {
   const known = conditions.get(node) ?? makeCondition(node, frame);
   conditions.set(node, known);
-  return known;
+  // Variables are a frame's own; what only reads self is the same in every method.
+  const own = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/.test(
+    known.text.replace(/self(\.\w+)+/g, ''),
+  );
+  return own ? { ...known, key: `${known.key}#${frame.depth}` } : known;
 }
 
 function makeCondition(node: Node, frame: Frame): Condition {

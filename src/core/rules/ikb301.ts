@@ -8,11 +8,11 @@ export const ikb301: Rule = {
   level: 'warning',
   docs: {
     what: 'Finds `matmul`, `bmm`, `einsum` or `@` with an operand that was copied along a batch axis (or gathered per row from a small table of matrices).',
-    why: 'The product broadcasts over batch axes by itself, or has a form that needs no copy: an einsum without the batch letter, a product folded into the output width, a grouped product per relation.',
+    why: 'The product reads a view of stride 0 as well, or has a form that needs no copy: an einsum without the batch letter, a product folded into the output width, a grouped product per relation.',
     example: 'w = self.bases.repeat(batch, 1, 1)\ny = torch.bmm(x, w)',
-    useInstead: 'y = torch.matmul(x, self.bases)',
+    useInstead: 'w = self.bases.expand(batch, -1, -1)\ny = torch.bmm(x, w)',
     fixSafety:
-      "Dropping the copy is safe where the product's own broadcasting reads the operand as a view. Where it would copy inside (see IKB302) an einsum is offered instead.",
+      'Safe with three axes, where the product reads a view of stride 0 as it is; with four it would write the copy itself (see IKB302). In an einsum the copied letter is taken out of the equation.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB301',

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { check, engineForTests } from '../check';
+
+const CASES: Readonly<Record<string, string>> = {
+  'a helper function': `
+def repeat_kv(x, n_rep):
+    b, h, s, d = x.shape
+    if n_rep == 1:
+        return x
+    x = x[:, :, None].expand(b, h, n_rep, s, d)  #! IKB202 -> sdpa
+    return x.reshape(b, h * n_rep, s, d)
+
+class Attention(nn.Module):
+    def forward(self, q, k, v):
+        k = repeat_kv(k, self.n_rep)
+        v = repeat_kv(v, self.n_rep)
+        return F.scaled_dot_product_attention(q, k, v)  #= sdpa
+`,
+  'a sink in a wrapper': `
+def attend(query, key, value):
+    return F.scaled_dot_product_attention(query, key, value)  #= sdpa
+
+def run(q, k, v, n):
+    k = k.repeat_interleave(n, dim=0)  #! IKB201 -> sdpa
+    return attend(q, k, value=v)
+`,
+  'a method that returns several values': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def pair(self, user, n):
+        return user.repeat(n, 1), n  #! IKB101 -> fc
+    def forward(self, user, cand, n):
+        u, _ = self.pair(user, n)
+        return self.fc(torch.cat([u, cand], dim=-1))  #= fc
+`,
+  'a module of the file, its layers from a loop': `
+class MLP(nn.Module):
+    def __init__(self, dims):
+        super().__init__()
+        layers = []
+        for a, b in zip(dims[:-1], dims[1:]):
+            layers.append(nn.Linear(a, b))
+            layers.append(nn.ReLU())
+        self.net = nn.Sequential(*layers)
+    def forward(self, x):
+        return self.net(x)  #= net
+
+class M(nn.Module):
+    def __init__(self, dims):
+        super().__init__()
+        self.mlp = MLP(dims)
+    def forward(self, user, cand, n):
+        u = user.unsqueeze(1).expand(-1, n, -1)  #! IKB101 -> net
+        return self.mlp(torch.cat([u, cand], -1))
+`,
+  'a layer of the base class': `
+class Base(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+
+class M(Base):
+    def __init__(self, d):
+        super().__init__(d)
+        self.d = d
+    def forward(self, user, n):
+        return self.fc(user.repeat(n, 1))  #! IKB102 -> fc #= fc
+`,
+  'a mixin': `
+class Mixin:
+    def forward(self, user, n):
+        return self.project(user.repeat(n, 1))  #! IKB102 -> fc
+
+class M(Mixin, nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def project(self, x):
+        return self.fc(x)  #= fc
+`,
+  'one branch only': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, user, n):
+        if self.use_user:
+            x = torch.cat([x, user.unsqueeze(1).expand(-1, n, -1)], -1)  #! IKB101 -> fc
+        return self.fc(x)  #= fc
+`,
+  'both branches': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, user, n, flag):
+        if flag:
+            u = user.repeat(n, 1)  #! IKB102 -> fc
+        else:
+            u = user.repeat_interleave(n, 0)  #! IKB102 -> fc
+        return self.fc(u)  #= fc
+`,
+  'a conditional expression': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        u = user.repeat(n, 1) if user.dim() == 2 else user  #! IKB102 -> fc
+        return self.fc(u)  #= fc
+`,
+  'noise on one branch': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        u = user.repeat(n, 1)
+        if self.noisy:
+            u = u + torch.randn_like(u)
+        return self.fc(u)
+`,
+  'a loop over layers': `
+class M(nn.Module):
+    def __init__(self, d, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(d, d) for _ in range(depth)])
+    def forward(self, user, n):
+        x = user.repeat(n, 1)  #! IKB102 -> layer
+        for layer in self.layers:
+            x = layer(x)  #= layer
+        return x
+`,
+  'functools.partial': `
+import functools
+def attend(scale, q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, scale=scale)  #= sdpa
+
+def run(q, k, v, n):
+    f = functools.partial(attend, 1.0)
+    return f(q, k.repeat_interleave(n, dim=0), v)  #! IKB201 -> sdpa
+`,
+  'a lambda over three values': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, user, n):
+        u = user.unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> qkv
+        q, k, v = map(lambda t: rearrange(t, 'b n (h d) -> b h n d', h=8), self.qkv(u).chunk(3, dim=-1))  #= qkv
+        return q @ k.transpose(-1, -2)
+`,
+  'in place through another name': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        u = user.repeat(n, 1)
+        w = u.view(-1, 8)
+        w[0] = 1
+        return self.fc(u)
+`,
+  'recursion ends': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        if n > 1:
+            return self.forward(user.repeat(2, 1), n - 1)  #! IKB102 -> fc
+        return self.fc(user)  #= fc
+`,
+};
+
+describe('flow', () => {
+  for (const [name, source] of Object.entries(CASES)) it(name, async () => void (await check(source)));
+
+  it('says under which condition', async () => {
+    const [finding] = await check(CASES['one branch only']!);
+    assert.match(finding!.message, /\(when self\.use_user\)/);
+  });
+});
+
+const FILES: Readonly<Record<string, string>> = {
+  'pkg/__init__.py': 'from .layers import MLP\n',
+  'pkg/layers.py': `import torch.nn as nn
+class MLP(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    def forward(self, x):
+        return self.net(x)
+`,
+  'pkg/helpers.py': `def repeat_rows(x, n):
+    return x.repeat_interleave(n, dim=0)
+def pair_features(a, b, n):
+    import torch
+    return torch.cat([a.unsqueeze(1).expand(-1, n, -1), b], dim=-1)
+`,
+};
+const files = { read: (path: string): string | undefined => FILES[path] };
+
+describe('across files', () => {
+  const found = async (source: string) => {
+    const analysis = (await engineForTests()).check('pkg/model.py', source, { files });
+    return analysis.findings.map(
+      (f) => `${f.rule} ${f.path}:${f.line} ${f.broadcast.path}:${f.broadcast.line} ${f.consumer.path}`,
+    );
+  };
+
+  it('a module imported through the package', async () => {
+    const source = `import torch
+from torch import nn
+from pkg import MLP
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.mlp = MLP(d)
+    def forward(self, user, cand, n):
+        return self.mlp(torch.cat([user.repeat(n, 1), cand], -1))
+`;
+    assert.deepEqual(await found(source), ['IKB101 pkg/model.py:9 pkg/model.py:9 pkg/layers.py']);
+  });
+
+  it('a helper that repeats: the call is the broadcast', async () => {
+    const source = `import torch
+from .helpers import repeat_rows
+def f(q, k, v, n):
+    k = repeat_rows(k, n)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+`;
+    assert.deepEqual(await found(source), ['IKB201 pkg/model.py:4 pkg/model.py:4 pkg/model.py']);
+  });
+
+  it('a helper that builds features: the broadcast is inside', async () => {
+    const source = `import torch
+from torch import nn
+from . import helpers
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, a, b, n):
+        x = helpers.pair_features(a, b, n)
+        return self.fc(x)
+`;
+    assert.deepEqual(await found(source), ['IKB101 pkg/model.py:9 pkg/helpers.py:5 pkg/model.py']);
+  });
+});

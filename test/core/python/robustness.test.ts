@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { engineForTests } from '../check';
+
+const MODEL = `import torch
+from torch import nn
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    def forward(self, user, cand, n, edge_index):
+        u = user.unsqueeze(1).expand(-1, n, -1)
+        for i in range(n):
+            if i > 2:
+                u = u + 1
+        x = torch.cat([u, cand[edge_index[0]]], dim=-1).view(-1, 8)
+        return [self.fc(y) for y in (x, u[..., None, 0], *x.chunk(2))]
+`;
+
+describe('robustness', () => {
+  it('any mutation of a file gives an answer', async () => {
+    const engine = await engineForTests();
+    const pieces = MODEL.match(/\w+|\W/g)!;
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.tuple(
+            fc.nat(pieces.length - 1),
+            fc.constantFrom('', '(', ')', ':', '\n', ' ', '"', '[', 'x', '\0', '\u{1f600}', '\t'),
+          ),
+          { maxLength: 12 },
+        ),
+        (edits) => {
+          const text = [...pieces];
+          for (const [at, piece] of edits) text[at] = piece;
+          const analysis = engine.check('m.py', text.join(''));
+          for (const f of analysis.findings) assert.ok(f.line >= 1 && f.column >= 1 && f.endLine >= f.line);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('every prefix of a file gives an answer', async () => {
+    const engine = await engineForTests();
+    for (let end = 0; end <= MODEL.length; end += 7) engine.check('m.py', MODEL.slice(0, end));
+  });
+
+  it('nesting deeper than the stack ends in a note', async () => {
+    const text = `import torch\nx = ${'('.repeat(200_000)}1${')'.repeat(200_000)}\ndef f(x):\n    return x.repeat(2)\n`;
+    const analysis = (await engineForTests()).check('m.py', text);
+    assert.deepEqual(analysis.findings, []);
+  });
+
+  it('a function too large to follow ends in a note', async () => {
+    const lines = Array.from({ length: 12_000 }, (_, i) => `    y = x.repeat(2, 1) + ${i}`);
+    const analysis = (await engineForTests()).check(
+      'm.py',
+      `import torch\ndef f(x):\n${lines.join('\n')}\n    return y\n`,
+    );
+    assert.equal(analysis.notes.length, 1);
+    assert.match(analysis.notes[0]!.message, /too large/);
+  });
+
+  it('a file that does not mention torch is not parsed', async () => {
+    const analysis = (await engineForTests()).check('m.py', 'x = y.repeat(2)\n');
+    assert.deepEqual(analysis, { findings: [], suppressed: [], notes: [], parsed: false });
+  });
+
+  it('the same text gives the same report', async () => {
+    const engine = await engineForTests();
+    const first = JSON.stringify(engine.check('m.py', MODEL));
+    assert.equal(JSON.stringify(engine.check('m.py', MODEL)), first);
+  });
+
+  it('an edited document is analysed like a new one', async () => {
+    const engine = await engineForTests();
+    const document = engine.open('m.py', MODEL);
+    const at = MODEL.indexOf('self.fc(y)');
+    document.change([{ start: at, end: at + 'self.fc'.length, text: 'torch.relu' }]);
+    assert.deepEqual(document.check().findings, engine.check('m.py', document.text).findings);
+    document.change([{ start: at, end: at + 'torch.relu'.length, text: 'self.fc' }]);
+    assert.equal(document.text, MODEL);
+    assert.deepEqual(document.check().findings, engine.check('m.py', MODEL).findings);
+    document.close();
+  });
+});
