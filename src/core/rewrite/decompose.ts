@@ -83,7 +83,7 @@ function slices(
   hoist: boolean,
   fresh: (base: string) => string,
 ): { readonly weights: readonly string[]; readonly lines: string[] } {
-  const widths = groups.map((group) => group.parts.map((p) => `${p.text}.shape[${product.axis}]`).join(' + '));
+  const widths = groups.map((group) => group.parts.map((p) => widthOf(p, product.axis)).join(' + '));
   const [first = ''] = widths;
   if (groups.length === 1) return { weights: [product.weight], lines: [] };
   if (groups.length === 2) return { weights: [product.slice('', first), product.slice(first, '')], lines: [] };
@@ -93,13 +93,20 @@ function slices(
   return { weights: names, lines: [`${names.join(', ')} = ${split}`] };
 }
 
+/** Width of a part. The last axis is not the one that was put in for the copies: `u.unsqueeze(1)` is as wide as `u`. */
+function widthOf(part: Part, axis: number): string {
+  const raised = /^(.*)\.unsqueeze\((?:dim=)?(\d+)\)$/.exec(part.text);
+  const put = isCopied(part) && raised && part.copy.replicas.some((replica) => replica.axis === Number(raised[2]));
+  return `${put && axis === -1 ? raised[1] : part.text}.shape[${axis}]`;
+}
+
 /** The term at full size: by the copy's own operator, or as it is where the addition broadcasts it. */
 function mapRows(group: Group, value: string): string {
   const [part] = group.parts;
   if (!part || !isCopied(part)) return value;
   const { replicate, replicas } = part.copy;
   if (broadcasts(replicate, replicas)) return value;
-  if (!replicate.apply) refuse('the copies are made by a repeat along the concatenated axis too');
+  if (!replicate.apply) refuse('the copy is not written so that it could be made of a result of another width');
   return replicate.apply(value);
 }
 

@@ -46,7 +46,7 @@ export function productOf(match: Match): Product {
     };
   }
   if (sink.kind === 'matmul' && matmulOperands(sink.node)) return matmul(match, weight);
-  if (sink.kind === 'convolution' && layer && !layer.stages) return convolution(match, layer);
+  if (sink.kind === 'convolution' && layer) return convolution(match, layer);
   return refuse(`a ${sink.kind} sink cannot be split by columns`);
 }
 
@@ -96,7 +96,7 @@ function convolution(match: Match, layer: Layer): Product {
     slice: (start, end) => `${weight}[:, ${start}:${end}]`,
     weightAxis: 1,
     imports: functional.edit ? [functional.edit] : [],
-    after: (value) => value,
+    after: (value) => afterFirstStage(layer, value),
     conditions: layer.conditions,
   };
 }

@@ -5,6 +5,7 @@
 import type { ReplicaFact } from '../judge/match';
 import { type Node, childOf } from '../python/syntax';
 import { flat } from './edit';
+import { einopsRepeat } from './einops';
 import { trace } from './trace';
 import { type Call, argument, callOf, elements, integer, isView, sizes, unwrap } from './expression';
 
@@ -26,14 +27,16 @@ export interface Replicate {
   readonly map: (replicas: readonly ReplicaFact[]) => string | null;
 }
 
-const dimSuffix = (dim: number): string => (dim === 0 ? '' : `, dim=${dim}`);
+export const dimSuffix = (dim: number): string => (dim === 0 ? '' : `, dim=${dim}`);
 
 /** Reads one replicating expression. Null when its form is not known. */
 export function replicateOf(expression: Node): Replicate | null {
   const node = unwrap(expression);
   if (node.kind === 'subscript') return indexed(node);
   const call = callOf(node);
-  if (!call || call.splat) return null;
+  if (call?.splat && call.receiver && call.method === 'expand') return spread(node, call.receiver);
+  if (!call || call.splat || /^(np|numpy|tf|jnp|F|nn)\./.test(call.name)) return null;
+  if (call.method === 'repeat' && (call.name === 'einops.repeat' || !call.receiver)) return einopsRepeat(call);
   const free = /^(torch|einops)\.\w+$/.test(call.name) || !call.receiver;
   const tensor = free ? call.positional[0] : call.receiver;
   if (!tensor) return null;
@@ -84,7 +87,7 @@ export function replicateOf(expression: Node): Replicate | null {
     }
     case 'repeat':
     case 'tile': {
-      if (call.name.startsWith('einops.') || (free && call.method === 'repeat')) return null;
+      if (free && call.method === 'repeat') return null;
       const list = free ? elements(call.positional[1] ?? null) : sizes(call.positional);
       return list ? repeated(shared, list) : null;
     }
@@ -180,6 +183,17 @@ function hasRank(source: Node, rank: number): boolean {
   const parts = at.kind === 'subscript' ? at.children.filter((c) => c.field === 'subscript') : [];
   return parts.length === rank && isView(at) && parts.some((part) => part.kind === 'none');
 }
+
+/** `x.expand(n, *x.shape[1:])`: sizes that are not written out, so that only broadcasting can take their place. */
+const spread = (node: Node, source: Node): Replicate => ({
+  node,
+  source,
+  suffix: '',
+  kind: 'expand',
+  arguments: [],
+  apply: null,
+  map: () => null,
+});
 
 /** Element by element and without arguments: what may follow the copy and then follows the source instead. */
 const POINTWISE = new Set(['float', 'half', 'bfloat16', 'double', 'to', 'type_as', 'relu', 'sigmoid', 'tanh']);

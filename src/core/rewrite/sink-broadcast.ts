@@ -24,7 +24,7 @@ export function sinkBroadcast(match: Match): Written {
   const last = lastRowWise(node);
   const draft = { ...draftFor(node), target: statementOf(last) };
   const replicate = moveSource(match, draft, input);
-  if (!replicate.apply) refuse('the copies are made by a repeat along the last axis too');
+  if (!replicate.apply) refuse('the copy is not written so that it could be made of a result of another width');
   for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.target);
   draft.emitted.push(...replicate.arguments);
   if (kind === 'matmul') requireMatrix(match);
