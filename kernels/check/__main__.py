@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import torch
 
@@ -83,19 +84,27 @@ def check_attention(library, options):
     return tally.close()
 
 
-def time_arms(module, library, shape, options, *opponents):
+def time_arms(module, library, shape, options, *opponents, regimes=None):
     """With several libraries, the later ones' arms are marked by their place in the list."""
     with contextlib.ExitStack() as stack:
         arms = list(module.arms(library[0], shape, options.timed, stack, *opponents))
         for i, other in enumerate(library[1:], 1):
             arms += [(f"[{i}] {name}", run, flops) for name, run, flops in list(module.arms(other, shape, options.timed, stack, *opponents))[-len(options.timed) :]]
-        results = timing.measure(arms, options.regimes)
+        results = timing.measure(arms, regimes or options.regimes)
     print(timing.table(str(shape), results, arms[0][0]), flush=True)
     return {"shape": str(shape), "arms": results}
 
 
 def time_linear_compression(library, options):
     return [time_arms(linear_compression, library, linear_compression.Shape(dtype=DTYPES[dtype]), options) for dtype in options.dtypes]
+
+
+def sweep_linear_compression(library, options):
+    """Time per candidate over batches and ratios; a fresh set of arms for each shape."""
+    base = linear_compression.Shape(dtype=DTYPES[options.dtypes[0]])
+    batches = [replace(base, batch=batch, users=-(-batch // 70)) for batch in (256, 512, 1024, 2048, 4096)]
+    ratios = [replace(base, users=-(-base.batch // ratio)) for ratio in (2, 10, 100, 1000)]
+    return [time_arms(linear_compression, library, shape, options, regimes=["flush"]) for shape in batches + ratios]
 
 
 def time_concat_linear(library, options):
@@ -125,6 +134,7 @@ def main():
     parser.add_argument("--regimes", nargs="*", default=["flush", "burst", "sustained"])
     parser.add_argument("--edges", type=int, default=64, help="edge shapes to check")
     parser.add_argument("--repeats", type=int, default=50, help="repeats at full size that must be bit-identical")
+    parser.add_argument("--sweep", action="store_true", help="also time linear compression over batches and ratios")
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--no-time", action="store_true")
     parser.add_argument("--json", help="file for the times")
@@ -141,6 +151,8 @@ def main():
     if not options.no_time:
         for operator in options.operators:
             record[operator] = OPERATORS[operator][1](library, options)
+    if options.sweep:
+        record["sweep"] = sweep_linear_compression(library, options)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(record, file, indent=1)

@@ -5,15 +5,16 @@
 // blocks of a cluster hold Width columns of y each and share the rows of x by multicast. x comes from up to kMaxInputs tensors,
 // one after the other along K, each padded to whole 64-blocks: the copy engine fills zeros past a row's end, and the packed
 // weight has zeros there.
-// Mapped blocks were multiplied before, once per source row and in fp32 (concat_parts_*); a row of y looks its rows up here and adds them
-// before the activation and the only rounding. The first addend is read ahead of its use: its first 64 columns before the
-// tile's last K block, each following 64 while the ones before are converted.
+// Mapped blocks were multiplied before, once per source row (concat_parts_*), and rounded to T; a row of y looks its rows up
+// here and adds them in fp32 before the activation and its own rounding. The first addend is read ahead: its first 128
+// columns while the tile's products run, the others while those are stored. Rows of addends are interleaved, so that a
+// thread's columns are 16-byte vectors.
 //
-// Resident: K fits the weight ring (64 x slots; 256 for Width 256): W is loaded once, and a row's result does not depend on
-// its position. Otherwise warpgroup 1 sums K in another cyclic order than warpgroup 0.
+// Resident: K fits the weight ring (64 x slots: 256 for Width 256, 512 for 128), and a row's result does not depend on its
+// position. Otherwise warpgroup 1 sums K in another cyclic order than warpgroup 0.
 //
 // Shared memory (Width = 256): W ring 4 x 32 KiB, x ring 4 x 16 KiB, staging 2 x 2 x 8 KiB = 224 KiB.
-// Registers (Width = 256): 128 accumulators + 2 x 32 of the addend per consumer thread; 232 for consumers, 40 for the others.
+// Registers (Width = 256): 128 accumulators + 32 of the addend per consumer thread; 232 for consumers, 40 for the others.
 #include "concat_linear.h"
 
 #include "activation.cuh"
@@ -29,33 +30,39 @@ struct InputMaps {
 };
 
 constexpr int kGroups = kConcatStagedColumns / 8;  // 8-column groups of the accumulator that are stored together
+constexpr int kVectors = kGroups / 4;              // 16-byte vectors of a thread in 64 columns of an addend's row
 
-// Two rows of a thread's fragment, 64 columns wide: what one addend contributes.
+// 64 columns of one of a thread's two rows of an addend, in the order of interleaved_column: word j holds its pair of group j.
 struct AddendPart {
-    float2 value[2][kGroups];
+    uint4 value[kVectors];
 
-    IKBO_DEVICE void load(const float *const (&row)[2], int part) {
+    template <typename T>
+    IKBO_DEVICE void load(const T *row, int part) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-#pragma unroll
-            for (int j = 0; j < kGroups; ++j)
-                value[h][j] = *reinterpret_cast<const float2 *>(row[h] + part * kConcatStagedColumns + 8 * j);
+        for (int v = 0; v < kVectors; ++v)
+            value[v] = *reinterpret_cast<const uint4 *>(row + part * kConcatStagedColumns + 8 * v);
     }
-    IKBO_DEVICE void add_to(float *d) const {
+    // Adds to row h (0 or 1) of the thread's accumulators of these columns.
+    template <typename T>
+    IKBO_DEVICE void add_to(float *d, int h) const {
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
+        for (int v = 0; v < kVectors; ++v) {
+            const uint32_t words[4] = {value[v].x, value[v].y, value[v].z, value[v].w};
 #pragma unroll
-            for (int j = 0; j < kGroups; ++j) {
-                d[4 * j + 2 * h] += value[h][j].x;
-                d[4 * j + 2 * h + 1] += value[h][j].y;
+            for (int i = 0; i < 4; ++i) {
+                const float2 pair = unpack<T>(words[i]);
+                d[4 * (4 * v + i) + 2 * h] += pair.x;
+                d[4 * (4 * v + i) + 2 * h + 1] += pair.y;
             }
+        }
     }
 };
 
 template <typename T, int Width, bool Resident>
 IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles, const ConcatLinearWork &work,
                          int first_column, int warpgroup, int thread) {
-    constexpr int kParts = Width / kConcatStagedColumns;
+    constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
+    constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
     const int lane = thread % 32, warp = thread / 32;
     const Epilogue &epilogue = work.epilogue;
     RingConsumer<T, ConcatShape<Width>, Major::K, Resident> consumer{memory, work.ring, warpgroup, thread};
@@ -63,14 +70,20 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
 
     const int before = work.ring.k_blocks - 1;  // K blocks before the last one of the tile, whichever comes first
 
-    const int my_row = warp * 16 + lane / 4, my_column = first_column + 2 * (lane % 4);
+    const int my_row = warp * 16 + lane / 4, my_column = first_column + interleaved_column(2 * (lane % 4));
     const auto row_of = [&](const Addend &addend, int tile, int h) {
         const int row = min(tiles.chunk(tile, warpgroup) * kRingChunk + my_row + 8 * h, work.rows - 1);
         return addend.row_of == nullptr ? 0 : __ldg(addend.row_of + row);
     };
-    const auto part_row = [&](const Addend &addend, int source) { return addend.rows + source * addend.stride + my_column; };
+    const auto row_at = [&](const Addend &addend, int source) {
+        return static_cast<const T *>(addend.rows) + source * addend.stride + my_column;
+    };
 
-    consumer.skip(work.ring.skew * warpgroup);
+    if (Resident) {
+        if (warpgroup == 1) consumer.pass_turn();
+    } else {
+        consumer.skip(work.ring.skew * warpgroup);
+    }
     int next[2] = {0, 0};  // source rows of the first addend, read a tile ahead
     if (epilogue.addends > 0) {
 #pragma unroll
@@ -79,37 +92,67 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
         float d[Width / 2];
-        AddendPart ahead;
-        const float *rows[2] = {};
-        if (epilogue.addends > 0) {
+        AddendPart first[2][kAhead];  // of the first addend, in flight during the products
+        const T *rows[2];
+        const auto load_first = [&](int part) {
+#pragma unroll
+            for (int h = 0; h < 2; ++h)
+#pragma unroll
+                for (int i = 0; i < kAhead; ++i) first[h][i].load(rows[h], part + i);
+        };
+        const auto set_rows = [&](int tile) {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                rows[h] = part_row(epilogue.addend[0], next[h]);
+                rows[h] = row_at(epilogue.addend[0], next[h]);
                 next[h] = row_of(epilogue.addend[0], min(tile + 1, tiles.count - 1), h);
             }
+        };
+        if (epilogue.addends > 0 && tile > 0) {
+            set_rows(tile);
+            load_first(0);
         }
-        consumer.template tile<kRingBlockK / kStepK>(d, before, 0, [&] {
-            if (tile == 0) wait_for_previous_grid();
-            if (epilogue.addends > 0) ahead.load(rows, 0);
-        });
+        if (Resident) consumer.await_turn();
+        consumer.template tile<kRingBlockK / kStepK>(
+            d, before, 0,
+            [&] {
+                if (tile > 0) return;
+                wait_for_previous_grid();
+                if (epilogue.addends == 0) return;
+                set_rows(0);
+                load_first(0);
+            },
+            [&] {
+                const bool last = warpgroup == 1 && tile + 1 == tiles.count;  // nobody waits for that turn
+                if (Resident && !last) consumer.pass_turn();
+            });
+
+#pragma unroll 1
+        for (int s = 1; s < epilogue.addends; ++s) {
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const T *row = row_at(epilogue.addend[s], row_of(epilogue.addend[s], tile, h));
+#pragma unroll
+                for (int part = 0; part < kParts; ++part) {
+                    AddendPart other;
+                    other.load(row, part);
+                    other.template add_to<T>(d + part * kPartRegisters, h);
+                }
+            }
+        }
 
 #pragma unroll
         for (int part = 0; part < kParts; ++part, staging.advance()) {
-            float *values = d + part * (kConcatStagedColumns / 2);
-            if (epilogue.addends > 0) {
-                ahead.add_to(values);
-                if (part + 1 < kParts) ahead.load(rows, part + 1);
-            }
-            for (int s = 1; s < epilogue.addends; ++s) {
-                const Addend &addend = epilogue.addend[s];
-                const float *others[2] = {part_row(addend, row_of(addend, tile, 0)), part_row(addend, row_of(addend, tile, 1))};
-                AddendPart other;
-                other.load(others, part);
-                other.add_to(values);
+            float *values = d + part * kPartRegisters;
+            if (epilogue.addends > 0 && part % kAhead == 0) {
+#pragma unroll
+                for (int h = 0; h < 2; ++h)
+#pragma unroll
+                    for (int i = 0; i < kAhead; ++i) first[h][i].template add_to<T>(values + i * kPartRegisters, h);
+                if (part + kAhead < kParts) load_first(part + kAhead);
             }
             if (epilogue.activation != 0) {
 #pragma unroll
-                for (int i = 0; i < kConcatStagedColumns / 2; ++i) values[i] = activate(values[i], epilogue.activation);
+                for (int i = 0; i < kPartRegisters; ++i) values[i] = activate(values[i], epilogue.activation);
             }
             const uint32_t buffer = memory.staging(warpgroup, staging.slot);
             const int row = warp * 16 + (lane & 7) + 8 * ((lane >> 3) & 1);
@@ -124,7 +167,7 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
             barrier_arrive(memory.staged(warpgroup, staging.slot));
         }
     }
-    consumer.skip(work.ring.skew * (1 - warpgroup));
+    if (!Resident) consumer.skip(work.ring.skew * (1 - warpgroup));
 }
 
 template <typename T, int Width, bool Resident>
@@ -137,23 +180,28 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
     const int first_column = (tiles.width_pair * 2 + rank) * Width;
     const auto locate = [](int chunk) { return chunk * kRingChunk; };  // first row
 
-    if (threadIdx.x == 0) memory.init_barriers();
+    if (threadIdx.x == 0) memory.template init_barriers<Resident>();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
         fewer_registers<40>();
         const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
         if (elect_one()) {
+            const auto load_box = [&](uint32_t to, uint32_t barrier, int row, int block) {
+                int i = 0, first_block = 0;
+                while (block >= work.end_block[i]) first_block = work.end_block[i++];
+                tma_load_multicast(to, &inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
+                                   row + rank * (kRingChunk / 2));
+            };
             if (warp == 0) {
                 load_weights<ConcatShape<Width>, Resident>(memory, tiles, work.ring, weight, first_column);
+                if (Resident) load_inputs_of(1, memory, tiles, work.ring, rank, locate, load_box);
             } else if (warp == 3) {
-                load_inputs<ConcatShape<Width>, Resident>(
-                    memory, tiles, work.ring, rank, locate, [&](uint32_t to, uint32_t barrier, int row, int block) {
-                        int i = 0, first_block = 0;
-                        while (block >= work.end_block[i]) first_block = work.end_block[i++];
-                        tma_load_multicast(to, &inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
-                                           row + rank * (kRingChunk / 2));
-                    });
+                if (Resident) {
+                    load_inputs_of(0, memory, tiles, work.ring, rank, locate, load_box);
+                } else {
+                    load_inputs(memory, tiles, work.ring, rank, locate, load_box);
+                }
             } else {
                 store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate, [&](uint32_t from, int row, int part) {
                     tma_store(output, from, first_column + part * kConcatStagedColumns, row);
@@ -170,8 +218,8 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
     cluster_sync();
 }
 
-// One mapped block: D in fp32, straight from the registers. K is cut into splits, so that few rows with a long K still use the
-// whole device; layout.cu adds the splits in a fixed order.
+// One mapped block, straight from the registers. K may be cut into splits, so that few rows with a long K still use the whole
+// device; the splits stay in fp32, and layout.cu adds them in a fixed order before the rounding.
 template <typename T, int Width>
 IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles,
                                const ConcatPartsWork &work, int split, int first_column, int warpgroup, int thread) {
@@ -180,27 +228,38 @@ IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, con
         consumer.skip(tiles.count * work.ring.k_blocks);
         return;
     }
-    const int my_row = thread / 32 * 16 + thread % 32 / 4, my_column = first_column + 2 * (thread % 4);
+    const int my_row = thread / 32 * 16 + thread % 32 / 4, pair = 2 * (thread % 4);
+    const bool rounded = work.ring.width_pairs == work.column_pairs;  // one split: nothing is left to add
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
         float d[Width / 2];
-        consumer.template tile<kRingBlockK / kStepK>(d, work.ring.k_blocks - 1, 0, [] {});
-        const int row = tiles.chunk(tile, warpgroup) * kRingChunk + my_row;
-        float *to = work.parts + (static_cast<int64_t>(split) * work.rows + row) * work.stride + my_column;
+        consumer.template tile<kRingBlockK / kStepK>(d, work.ring.k_blocks - 1, 0, [] {}, [] {});
+        if (work.bias != nullptr && split == 0) {
+            const T *bias = static_cast<const T *>(work.bias);
 #pragma unroll
-        for (int j = 0; j < Width / 8; ++j) {
-            const int column = my_column + 8 * j;
-            float2 bias = {0.0f, 0.0f};
-            if (work.bias != nullptr && split == 0) {
-                const T *from = static_cast<const T *>(work.bias);
-                if (column < work.columns) bias.x = static_cast<float>(from[column]);
-                if (column + 1 < work.columns) bias.y = static_cast<float>(from[column + 1]);
+            for (int i = 0; i < Width / 2; ++i) {
+                const int column = first_column + 8 * (i / 4) + pair + i % 2;
+                if (column < work.columns) d[i] += static_cast<float>(bias[column]);
             }
+        }
 #pragma unroll
-            for (int h = 0; h < 2; ++h)
-                if (row + 8 * h < work.rows)
-                    *reinterpret_cast<float2 *>(to + 8 * h * work.stride + 8 * j) = {d[4 * j + 2 * h] + bias.x,
-                                                                                    d[4 * j + 2 * h + 1] + bias.y};
+        for (int h = 0; h < 2; ++h) {
+            const int row = tiles.chunk(tile, warpgroup) * kRingChunk + my_row + 8 * h;
+            if (row >= work.rows) continue;
+            const int64_t at = (static_cast<int64_t>(split) * work.rows + row) * work.stride + first_column + interleaved_column(pair);
+#pragma unroll
+            for (int j = 0; j < Width / 8; j += 4) {
+                const float *v = d + 4 * j + 2 * h;
+                const int64_t to = at + j / kGroups * kConcatStagedColumns + j % kGroups * 2;
+                if (rounded) {
+                    *reinterpret_cast<uint4 *>(static_cast<T *>(work.parts) + to) = {
+                        pack<T>(v[0], v[1]), pack<T>(v[4], v[5]), pack<T>(v[8], v[9]), pack<T>(v[12], v[13])};
+                } else {
+                    float4 *wide = reinterpret_cast<float4 *>(static_cast<float *>(work.splits) + to);
+                    wide[0] = {v[0], v[1], v[4], v[5]};
+                    wide[1] = {v[8], v[9], v[12], v[13]};
+                }
+            }
         }
     }
 }
@@ -216,7 +275,7 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
     const int k_start = split * work.ring.k_blocks * kRingBlockK;
 
     let_next_grid_start();
-    if (threadIdx.x == 0) memory.init_barriers();
+    if (threadIdx.x == 0) memory.template init_barriers<false>();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
@@ -226,7 +285,7 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
             if (warp == 0) {
                 load_weights<ConcatShape<Width>, false>(memory, tiles, work.ring, weight, first_column, k_start);
             } else if (warp == 3) {
-                load_inputs<ConcatShape<Width>, false>(
+                load_inputs(
                     memory, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
                     [&](uint32_t to, uint32_t barrier, int row, int block) {
                         tma_load_multicast(to, input, barrier, 0b11, k_start + block * kRingBlockK,

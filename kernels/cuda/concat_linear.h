@@ -2,6 +2,7 @@
 #pragma once
 
 #include "epilogue.h"
+#include "interleave.h"
 #include "split_rings.h"
 
 namespace ikbo {
@@ -32,13 +33,14 @@ struct ConcatLinearWork {
     Epilogue epilogue;             // addends as wide as the grid's columns; the bias is one of them or in one of them
 };
 
-// A mapped block's product, left in fp32 for the main launch to look up.
+// A mapped block's product, rounded and interleaved (interleave.h) for the main launch to look up.
 struct ConcatPartsWork {
     RingWork ring;        // its width pairs are those of the columns times the splits, splits outermost
     int32_t rows, columns;
     int32_t column_pairs; // pairs of weight tiles that cover the columns
     const void *bias;     // [columns] or null; added by the first split
-    float *parts;         // [splits][rows][stride]
+    void *parts;          // [rows][stride], rounded; written where there is one split
+    float *splits;        // [splits][rows][stride]; written where there are more
     int64_t stride;
 };
 

@@ -9,7 +9,7 @@ constexpr int kMaxAddends = 16;
 
 // Rows computed elsewhere (one per source row, not one per output row), added by lookup.
 struct Addend {
-    const float *rows;
+    const void *rows; // fp32 in gemm.cu; in concat_linear.cu the operands' type, interleaved
     const int32_t *row_of; // for each output row (or matrix of the batch), its row in `rows`; null: row 0
     int64_t stride;        // between the rows that row_of counts, in elements
 };

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "epilogue.h"
+#include "interleave.h"
 
 namespace ikbo {
 
@@ -32,6 +33,7 @@ struct GemmWork {
     int64_t a_matrix, b_matrix, c_matrix;
     int32_t a_granule, b_granule; // bytes, 16, 4 or 2: what base and strides are multiples of
     int32_t wide;                 // C is fp32
+    int32_t interleaved;          // C's columns are in the order of interleave.h; the small kernels only
     int32_t addend_per_matrix;    // addends are looked up by z (their rows have C's row stride c_row) and not by m
     Epilogue epilogue;
 };

@@ -65,6 +65,23 @@ IKBO_DEVICE void gather_add(const GatherAddWork &work) {
     }
 }
 
+template <typename T>
+IKBO_DEVICE void sum_parts(const SumPartsWork &work) {
+#if __CUDA_ARCH__ >= 900
+    ptx::let_next_grid_start();
+    ptx::wait_for_previous_grid();
+#endif
+    for (int64_t i = first_group(); i < work.elements / 4; i += groups()) {
+        float4 sum = reinterpret_cast<const float4 *>(work.parts)[i];
+#pragma unroll 8
+        for (int s = 1; s < work.splits; ++s) {
+            const float4 next = reinterpret_cast<const float4 *>(work.parts + s * work.elements)[i];
+            sum = {sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w};
+        }
+        static_cast<uint2 *>(work.to)[i] = {ptx::pack<T>(sum.x, sum.y), ptx::pack<T>(sum.z, sum.w)};
+    }
+}
+
 }  // namespace
 
 extern "C" __global__ void pack_columns(const __grid_constant__ PackWork work) {
@@ -75,22 +92,8 @@ extern "C" __global__ void pack_columns(const __grid_constant__ PackWork work) {
     }
 }
 
-extern "C" __global__ void sum_parts(const __grid_constant__ SumPartsWork work) {
-#if __CUDA_ARCH__ >= 900
-    ptx::let_next_grid_start();
-    ptx::wait_for_previous_grid();
-#endif
-    const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = first; i < work.elements / 4; i += step) {
-        float4 sum = reinterpret_cast<const float4 *>(work.parts)[i];
-#pragma unroll 8
-        for (int s = 1; s < work.splits; ++s) {
-            const float4 next = reinterpret_cast<const float4 *>(work.parts + s * work.elements)[i];
-            sum = {sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w};
-        }
-        reinterpret_cast<float4 *>(work.to)[i] = sum;
-    }
-}
+extern "C" __global__ void sum_parts_bf16(const __grid_constant__ SumPartsWork work) { sum_parts<__nv_bfloat16>(work); }
+extern "C" __global__ void sum_parts_fp16(const __grid_constant__ SumPartsWork work) { sum_parts<__half>(work); }
 
 extern "C" __global__ void gather_wide(const __grid_constant__ GatherWork work) { gather<8>(work); }
 extern "C" __global__ void gather_single(const __grid_constant__ GatherWork work) { gather<1>(work); }

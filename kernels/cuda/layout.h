@@ -40,10 +40,10 @@ struct GatherAddWork {
     int32_t sources, activation;
 };
 
-// to[i] = parts[0][i] + parts[1][i] + ..., in this order; fp32, `elements` a multiple of 4. `to` may be parts[0].
+// to[i] = parts[0][i] + parts[1][i] + ..., in this order and in fp32, then rounded; `elements` is a multiple of 4.
 struct SumPartsWork {
     const float *parts;
-    float *to;
+    void *to;
     int64_t elements;
     int32_t splits;
 };

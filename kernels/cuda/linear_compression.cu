@@ -78,7 +78,7 @@ IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const
                     addend_chunk = user_chunk;
                 }
             }
-        });
+        }, [] {});
 
         if constexpr (Users) {
             if (chunk < work.batch * work.chunks) {
@@ -133,7 +133,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
     const auto locate = [&](int chunk) { return ChunkPlace(chunk, work.chunks); };
 
     if (Users) let_next_grid_start();
-    if (threadIdx.x == 0) memory.init_barriers();
+    if (threadIdx.x == 0) memory.template init_barriers<false>();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
@@ -143,7 +143,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
             if (warp == 0) {
                 load_weights<CompressionShape<Rows>, false>(memory, tiles, work.ring, weight, row_tile * Rows);
             } else if (warp == 3) {
-                load_inputs<CompressionShape<Rows>, false>(
+                load_inputs(
                     memory, tiles, work.ring, rank, locate, [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
                         tma_load_multicast(to, input, barrier, 0b11, at.column,
                                            block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);

@@ -9,9 +9,11 @@
 // Roles: warpgroups 0 and 1 consume; warp 8 loads the weight, warp 11 the inputs, warps 9 and 10 store what warpgroups 0 and 1
 // staged. Weight and inputs have rings of their own, because a slot of the one is worth more than a slot of the other.
 //
-// Skew: warpgroup 1 runs `skew` K blocks behind warpgroup 0, so that one multiplies during the other's epilogue. While the
-// weight streams, the K loop is cyclic and warpgroup 1 starts a tile at another block than warpgroup 0 (it sums in another
-// order). A resident weight (K fits the ring; loaded once) lets both start at block 0.
+// Streaming weight: both warpgroups take every box of W, so their input boxes share a ring too. Warpgroup 1 runs `skew` K
+// blocks behind warpgroup 0, so that one multiplies during the other's epilogue; the K loop is cyclic, and warpgroup 1 starts
+// a tile at another block than warpgroup 0 (it sums in another order).
+// Resident weight: K fits the weight ring and is loaded once. Each warpgroup then has an input ring of its own, which fills
+// with its next tile during its epilogue, and the two take strict turns at the tensor cores. Both start at block 0.
 #pragma once
 
 #include "split_rings.h"
@@ -35,24 +37,31 @@ struct RingMemory {
     }
     IKBO_DEVICE uint32_t weight_full(int slot) const { return base + S::barriers + 8 * slot; }
     IKBO_DEVICE uint32_t weight_free(int slot) const { return weight_full(S::weight_slots + slot); }
-    IKBO_DEVICE uint32_t input_full(int slot) const { return weight_full(2 * S::weight_slots + slot); }
-    IKBO_DEVICE uint32_t input_free(int slot) const { return input_full(S::input_slots + slot); }
+    // `ring` is 0 for the shared ring of a streaming weight, else the warpgroup.
+    IKBO_DEVICE uint32_t input_full(int ring, int slot) const {
+        return weight_full(2 * S::weight_slots + ring * S::input_slots + slot);
+    }
+    IKBO_DEVICE uint32_t input_free(int ring, int slot) const { return input_full(kConsumers + ring, slot); }
     IKBO_DEVICE uint32_t staged(int warpgroup, int buffer) const {
-        return input_full(2 * S::input_slots + warpgroup * S::stagings + buffer);
+        return input_full(2 * kConsumers, warpgroup * S::stagings + buffer);
     }
     IKBO_DEVICE uint32_t staging_free(int warpgroup, int buffer) const {
         return staged(kConsumers + warpgroup, buffer);
     }
 
+    template <bool Resident>
     IKBO_DEVICE void init_barriers() const {
         using namespace ptx;
         for (int slot = 0; slot < S::weight_slots; ++slot) {
             barrier_init(weight_full(slot), 1);
             barrier_init(weight_free(slot), kConsumers);
         }
-        for (int slot = 0; slot < S::input_slots; ++slot) {
-            barrier_init(input_full(slot), 1);
-            barrier_init(input_free(slot), 2 * kConsumers);  // of both blocks: a box is overwritten in both at once
+        // A box is overwritten in both blocks at once, so both must have freed it.
+        for (int ring = 0; ring < (Resident ? kConsumers : 1); ++ring) {
+            for (int slot = 0; slot < S::input_slots; ++slot) {
+                barrier_init(input_full(ring, slot), 1);
+                barrier_init(input_free(ring, slot), Resident ? 2 : 2 * kConsumers);
+            }
         }
         for (int w = 0; w < kConsumers; ++w) {
             for (int buffer = 0; buffer < S::stagings; ++buffer) {
@@ -106,7 +115,7 @@ IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tile
 
 // `locate(chunk)` says where a chunk lies; `issue(to, barrier, place, block)` starts the multicast of this block's half of an
 // input box (4 KiB).
-template <class S, bool Resident, class Locate, class Issue>
+template <class S, class Locate, class Issue>
 IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work, int rank,
                              const Locate &locate, const Issue &issue) {
     using namespace ptx;
@@ -124,13 +133,13 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles
             active[w] = position[w] >= 0 && tile[w] < tiles.count && w < work.consumers;
             bytes += active[w] ? S::input_box : 0;
         }
-        barrier_wait(memory.input_free(ring.slot), ring.parity ^ 1);
-        barrier_arrive_expect(memory.input_full(ring.slot), bytes);
+        barrier_wait(memory.input_free(0, ring.slot), ring.parity ^ 1);
+        barrier_arrive_expect(memory.input_full(0, ring.slot), bytes);
 #pragma unroll
         for (int w = 0; w < kConsumers; ++w) {
             if (active[w]) {
-                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(ring.slot), place[w],
-                      Resident ? position[w] : block);
+                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(0, ring.slot), place[w],
+                      block);
             }
             if (++position[w] == work.k_blocks) {
                 position[w] = 0;
@@ -138,6 +147,23 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles
             }
         }
         if (++block == work.k_blocks) block = 0;
+    }
+}
+
+// The same for a resident weight and one warpgroup.
+template <class S, class Locate, class Issue>
+IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work,
+                                int rank, const Locate &locate, const Issue &issue) {
+    using namespace ptx;
+    Ring<S::input_slots> ring;
+    for (int tile = 0; tile < tiles.count; ++tile) {
+        const auto place = locate(tiles.chunk(tile, warpgroup));
+        for (int block = 0; block < work.k_blocks; ++block, ring.advance()) {
+            const uint32_t full = memory.input_full(warpgroup, ring.slot);
+            barrier_wait(memory.input_free(warpgroup, ring.slot), ring.parity ^ 1);
+            barrier_arrive_expect(full, S::input_box);
+            issue(memory.input(ring.slot, warpgroup) + rank * (S::input_box / 2), full, place, block);
+        }
     }
 }
 
@@ -171,18 +197,18 @@ struct RingConsumer {
     ptx::Ring<S::input_slots> inputs = {};
     int used_weight = 0, used_input = 0;  // slots of the block whose products are still in flight
 
+    IKBO_DEVICE int ring() const { return Resident ? warpgroup : 0; }
     IKBO_DEVICE void wait() const {
         ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
-        ptx::barrier_wait(memory.input_full(inputs.slot), inputs.parity);
+        ptx::barrier_wait(memory.input_full(ring(), inputs.slot), inputs.parity);
     }
-    IKBO_DEVICE void release(int weight_slot, int input_slot) const {
+    IKBO_DEVICE void release_used() const {
         if (thread < 2) {
-            ptx::barrier_arrive_at(memory.input_free(input_slot), thread);
+            ptx::barrier_arrive_at(memory.input_free(ring(), used_input), thread);
         } else if (!Resident && thread == 2) {
-            ptx::barrier_arrive(memory.weight_free(weight_slot));
+            ptx::barrier_arrive(memory.weight_free(used_weight));
         }
     }
-    IKBO_DEVICE void release_used() const { release(used_weight, used_input); }
     IKBO_DEVICE void advance() {
         used_weight = weights.slot;
         used_input = inputs.slot;
@@ -193,20 +219,18 @@ struct RingConsumer {
         }
         inputs.advance();
     }
-    // Input slots that only the other warpgroup uses, before the first or after the last tile.
+    // Blocks of a streaming weight that only the other warpgroup uses, before the first or after the last tile.
     IKBO_DEVICE void skip(int blocks) {
         for (int i = 0; i < blocks; ++i) {
-            if constexpr (Resident) {
-                ptx::barrier_wait(memory.input_full(inputs.slot), inputs.parity);
-                release(0, inputs.slot);
-                inputs.advance();
-            } else {
-                wait();
-                release(weights.slot, inputs.slot);
-                advance();
-            }
+            wait();
+            advance();
+            release_used();
         }
     }
+    // Turns at the tensor cores (resident weight): warpgroup 1 opens the first turn of warpgroup 0.
+    static constexpr int kTurnBarrier = 1, kTurnThreads = 128 * kConsumers;
+    IKBO_DEVICE void await_turn() const { ptx::named_barrier_sync(kTurnBarrier + warpgroup, kTurnThreads); }
+    IKBO_DEVICE void pass_turn() const { ptx::named_barrier_arrive(kTurnBarrier + (warpgroup ^ 1), kTurnThreads); }
     // Issues one block; on return the block before it has completed.
     template <int Steps>
     IKBO_DEVICE void multiply(float (&d)[S::width / 2], bool accumulate) {
@@ -224,9 +248,10 @@ struct RingConsumer {
         wgmma_commit();
         wgmma_wait<1>();
     }
-    // One tile: `before` full blocks, `prefetch()`, a block of LastSteps steps of 16, `after` full blocks. d is complete.
-    template <int LastSteps, class Prefetch>
-    IKBO_DEVICE void tile(float (&d)[S::width / 2], int before, int after, const Prefetch &prefetch) {
+    // One tile: `before` full blocks, `prefetch()`, a block of LastSteps steps of 16, `after` full blocks. `issued()` runs when
+    // the last product has been issued. On return d is complete.
+    template <int LastSteps, class Prefetch, class Issued>
+    IKBO_DEVICE void tile(float (&d)[S::width / 2], int before, int after, const Prefetch &prefetch, const Issued &issued) {
 #pragma unroll 1
         for (int i = 0; i < before; ++i) {
             multiply<kRingBlockK / kStepK>(d, i != 0);
@@ -243,6 +268,7 @@ struct RingConsumer {
             release_used();
             advance();
         }
+        issued();
         ptx::wgmma_wait<0>();
         release_used();
         ptx::pin(d);

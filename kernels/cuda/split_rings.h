@@ -17,7 +17,7 @@ struct RingWork {
     int32_t width_pairs; // pairs of weight tiles; a cluster keeps one
     int32_t k_blocks;    // 64-wide blocks of K
     int32_t first_block; // K block at which warpgroup 0 starts a tile; the order is cyclic
-    int32_t skew;        // how many K blocks later warpgroup 1 starts
+    int32_t skew;        // how many K blocks later warpgroup 1 starts; 0 with a resident weight, as first_block
 };
 
 // Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of pairs of input boxes
@@ -31,7 +31,7 @@ struct RingShape {
     static constexpr int staging = inputs + InputSlots * 2 * input_box;
     static constexpr int barriers = staging + 2 * Stagings * StagingBytes;
     // With the barriers and what aligning to 1024 bytes may take.
-    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 2 * InputSlots + 4 * Stagings) + 1024;
+    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 4 * InputSlots + 4 * Stagings) + 1024;
     static_assert(bytes <= 232448, "more than a block may have on compute capability 9.0");
 };
 

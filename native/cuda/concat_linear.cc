@@ -14,12 +14,12 @@ namespace {
 using Shape = ikbo_concat_linear_shape;
 using Args = ikbo_concat_linear_args;
 
-// A mapped block's product, left in fp32 for the main launch: by concat_parts_* where the copy engine can read the block, else
+// A mapped block's product, rounded and interleaved for the main launch: by concat_parts_* where the copy engine can read the block, else
 // by the portable kernel.
 struct MappedPart {
     std::size_t block;
     PackedWeight weight;
-    Buffer parts;
+    Buffer parts, splits; // splits: where K is cut
     ConcatPartsWork work{};
     Kernel kernel; // no handle: portable
     Launch launch;
@@ -41,6 +41,8 @@ class WarpSpecialized {
         const int widest = *std::rbegin(kConcatWidths);
         width_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * widest));
         width_ = *std::lower_bound(std::begin(kConcatWidths), std::end(kConcatWidths), parts(s_.outputs, 2 * width_pairs_));
+        const auto k_blocks = static_cast<int32_t>(depth / kRingBlockK);
+        const bool resident = k_blocks <= concat_weight_slots(width_);
         work_.rows = static_cast<int32_t>(s_.rows);
         work_.epilogue.activation = s_.activation;
         RingWork &ring = work_.ring;
@@ -48,9 +50,9 @@ class WarpSpecialized {
         ring.stride = 1;
         ring.groups = static_cast<int32_t>(parts(parts(s_.rows, kRingChunk), 2));
         ring.width_pairs = width_pairs_;
-        ring.k_blocks = static_cast<int32_t>(depth / kRingBlockK);
-        ring.skew = std::min(4, ring.k_blocks / 2);
-        kernel_ = kernel("concat_linear_", ring.k_blocks <= concat_weight_slots(width_) ? "_resident" : "");
+        ring.k_blocks = k_blocks;
+        ring.skew = resident ? 0 : std::min(4, k_blocks / 2);
+        kernel_ = kernel("concat_linear_", resident ? "_resident" : "");
         const CurrentContext current(context->handle);
         launch_ = ring_launch();
         const int clusters = resident_clusters(kernel_, launch_);
@@ -60,8 +62,8 @@ class WarpSpecialized {
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (!blocks_[i].direct) add_mapped(i, clusters);
         if (mapped_.empty() && s_.has_bias != 0) {
-            bias_row_ = Buffer(context, size(addend_stride() * 4), "the bias");
-            work_.epilogue.addend[work_.epilogue.addends++] = {static_cast<const float *>(bias_row_.data()), nullptr, addend_stride()};
+            bias_row_ = Buffer(context, size(addend_stride() * 2), "the bias");
+            work_.epilogue.addend[work_.epilogue.addends++] = {bias_row_.data(), nullptr, addend_stride()};
         }
     }
 
@@ -89,7 +91,7 @@ class WarpSpecialized {
     std::size_t workspace_bytes() const {
         std::size_t bytes = weight_.rows.bytes() + bias_row_.bytes();
         for (const Block &block : blocks_) bytes += block.row_of.bytes();
-        for (const MappedPart &part : mapped_) bytes += part.parts.bytes() + part.weight.rows.bytes();
+        for (const MappedPart &part : mapped_) bytes += part.parts.bytes() + part.splits.bytes() + part.weight.rows.bytes();
         return bytes;
     }
     std::string kernel() const { return kernel_.name; }
@@ -120,7 +122,7 @@ class WarpSpecialized {
 
     void add_mapped(std::size_t i, int clusters) {
         const Block &block = blocks_[i];
-        MappedPart part{i, PackedWeight(context_, s_, block.width), {}, {}, {}, {}, {}, {}};
+        MappedPart part{i, PackedWeight(context_, s_, block.width), {}, {}, {}, {}, {}, {}, {}};
         ConcatPartsWork &work = part.work;
         int32_t splits = 1;
         if (block.row_stride % 8 == 0 && block.source_rows > 0) {
@@ -142,18 +144,21 @@ class WarpSpecialized {
         work.columns = static_cast<int32_t>(s_.outputs);
         work.column_pairs = width_pairs_;
         work.stride = addend_stride();
-        part.parts = Buffer(context_, size(splits * block.source_rows * addend_stride() * 4), "the parts of the output");
-        work.parts = static_cast<float *>(part.parts.data());
+        const int64_t elements = block.source_rows * addend_stride();
+        part.parts = Buffer(context_, size(elements * 2), "the parts of the output");
+        work.parts = part.parts.data();
+        if (splits > 1) part.splits = Buffer(context_, size(splits * elements * 4), "the splits of a part");
+        work.splits = static_cast<float *>(part.splits.data());
         work_.epilogue.addend[work_.epilogue.addends++] = {work.parts, block.rows(), addend_stride()};
         mapped_.push_back(std::move(part));
     }
 
     void multiply(const MappedPart &part, const Args &args, CUstream stream) const {
         const Block &block = blocks_[part.block];
-        const void *bias = &part == &mapped_[0] ? args.bias : nullptr;
+        const void *bias = s_.has_bias != 0 && &part == &mapped_[0] ? args.bias : nullptr;
         if (part.kernel.handle == nullptr) {
             GemmWork work = block_product(s_, block, args, block.source_rows, part.parts.data(), addend_stride());
-            work.wide = 1;
+            work.interleaved = 1;
             work.b = part.weight.rows.data();
             work.b_row = part.weight.stride;
             work.epilogue.bias = bias;
@@ -164,16 +169,16 @@ class WarpSpecialized {
         work.bias = bias;
         launch(part.kernel, part.launch, stream, part.weight_map, part.input_map, work);
         const int32_t splits = work.ring.width_pairs / work.column_pairs;
-        if (splits > 1) layout_.sum_parts({work.parts, work.parts, int64_t{work.rows} * work.stride, splits}, stream);
+        if (splits > 1) layout_.sum_parts({work.splits, work.parts, int64_t{work.rows} * work.stride, splits}, stream);
     }
 
-    // The bias as an fp32 row: a product without terms.
+    // The bias as a row like those of the parts: a product without terms.
     GemmWork bias_row(const Args &args) const {
         GemmWork work = block_product(s_, blocks_[0], args, 1, bias_row_.data(), addend_stride());
         work.k = 0;
         work.b = weight_.rows.data();
         work.b_row = weight_.stride;
-        work.wide = 1;
+        work.interleaved = 1;
         work.epilogue.bias = args.bias;
         return work;
     }

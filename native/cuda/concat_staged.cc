@@ -71,6 +71,8 @@ class Staged {
   private:
     static constexpr std::size_t none = ~std::size_t{0};
 
+    const void *bias(const Args &args) const { return s_.has_bias != 0 ? args.bias : nullptr; }
+
     void set_weight(GemmWork &work, std::size_t i, const Args &args) const {
         work.b = weights_.empty() ? static_cast<const void *>(columns(args, blocks_[i])) : weights_[i].rows.data();
         work.b_row = weights_.empty() ? s_.weight_stride : weights_[i].stride;
@@ -97,7 +99,7 @@ class Staged {
         whole.a_row = depth_;
         whole.b_row = s_.weight_stride;
         whole.c_row = s_.out_stride;
-        whole.epilogue.bias = args.bias;
+        whole.epilogue.bias = bias(args);
         whole.epilogue.activation = s_.activation;
         product_.run(whole, stream);
     }
@@ -117,7 +119,7 @@ class Staged {
 
     void fused(const Args &args, CUstream stream) const {
         GemmWork work = main_product(args);
-        work.epilogue.bias = args.bias;
+        work.epilogue.bias = bias(args);
         work.epilogue.activation = s_.activation;
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (i != main_)
@@ -134,7 +136,7 @@ class Staged {
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (i != main_)
                 add.source[add.sources++] = {parts_[i].data(), blocks_[i].rows(), blocks_[i].map.kind == IKBO_MAP_ALL ? 0 : s_.outputs};
-        add.bias = args.bias;
+        add.bias = bias(args);
         add.to = args.out;
         add.rows = s_.rows;
         add.to_stride = s_.out_stride;

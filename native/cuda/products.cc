@@ -49,7 +49,7 @@ void Product::run(GemmWork work, CUstream stream) const {
     work.a_granule = granule(work.a, work.a_row, work.a_matrix);
     work.b_granule = granule(work.b, work.b_row, work.b_matrix);
     const bool aligned = work.a_granule == 16 && work.b_granule == 16;
-    const bool small = tiles<LargeGemmTile>(work) < multiprocessors_;
+    const bool small = work.interleaved != 0 || tiles<LargeGemmTile>(work) < multiprocessors_;
     const int64_t blocks = small ? tiles<SmallGemmTile>(work) : tiles<LargeGemmTile>(work);
     if (blocks > INT32_MAX) fail(IKBO_UNSUPPORTED, "a product of %d x %d x %d, %d times, is too large for one launch", work.m, work.n, work.k, work.batch);
     Launch how;
@@ -62,7 +62,7 @@ void Product::run(GemmWork work, CUstream stream) const {
 Layout::Layout(const SharedContext &context, int32_t dtype) {
     const std::string add = std::string("gather_add_") + dtype_name(dtype);
     pack_ = context->kernel("layout", "pack_columns");
-    sum_parts_ = context->kernel("layout", "sum_parts");
+    sum_parts_ = context->kernel("layout", std::string("sum_parts_") + dtype_name(dtype));
     gather_[0] = context->kernel("layout", "gather_single");
     gather_[1] = context->kernel("layout", "gather_wide");
     gather_add_[0] = context->kernel("layout", add + "_single");
@@ -77,7 +77,7 @@ void Layout::sum_parts(const SumPartsWork &work, CUstream stream) const {
     if (work.elements == 0) return;
     Launch how;
     how.threads = 128;
-    how.grid[0] = static_cast<unsigned>(std::clamp<int64_t>(work.elements / 4 / how.threads, 1, 1024));
+    how.grid[1] = static_cast<unsigned>(std::clamp<int64_t>(work.elements / 4 / how.threads, 1, 1024));
     how.overlap = true;
     launch(sum_parts_, how, stream, work);
 }
