@@ -50,6 +50,8 @@ function linearEvent(
   const shared = form.blocks.filter(({ terms }) => terms.every((term) => isShared(term, axis)));
   const base = { sink: op, operand, operandIndex: index, contracted, axis, replicas, form, shared, attention: null };
   if (form.blocks.length === 1) return shared.length === 1 ? { ...base, code: plain } : null;
+  // Copied as a whole, in one way: nothing needs to be split.
+  if (collapse(form)[axis]?.kind === 'replica') return { ...base, code: plain };
   const algebra = form.blocks.some(({ terms }) => terms.length > 1 || terms.some(({ atoms }) => atoms.length > 1));
   if (algebra) return freeProducts(form, axis) < form.blocks.length ? { ...base, code: 'IKB104' } : null;
   if (shared.length === 0) return null;

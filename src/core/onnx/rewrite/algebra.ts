@@ -67,7 +67,7 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
   const chain = chainTo(builder, spread, operand, contracted, true);
-  const columns = columnsOf(builder, chain.concat, chain.axis);
+  const columns = columnsOf(builder, spread, chain.concat, chain.axis);
   const origin = event.replicas[0]?.origin?.operator ?? refuse('the copy has no operator of its own');
   const { axis } = copiedBy(spread, chain.concat, origin) ?? refuse('the copy is lost on the way');
   const entries = entriesOf(builder, columns);

@@ -5,7 +5,6 @@
 import { isOne, valueOf, type Dim } from '../../tensor/dim';
 import { floatOf, intOf } from '../attributes';
 import type { Operator, Value } from '../graph';
-import { axisOf } from '../infer/info';
 import type { Event } from '../judge/events';
 import { isShared } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
@@ -34,16 +33,15 @@ export interface Column {
   readonly width: number;
 }
 
-/** The concatenation's parts, nested ones opened. */
-export function columnsOf(builder: Builder, concat: Value, axis: number): Column[] {
-  const rank = madeOf(builder, concat).shape.length;
+/** The concatenation's parts as its form has them: nested ones opened where they hold copies. */
+export function columnsOf(builder: Builder, spread: Spread, concat: Value, axis: number): Column[] {
   const { producer } = concat;
   if (producer?.node.op !== 'Concat') refuse('no concatenation');
   return producer.inputs.flatMap((value) => {
     if (!value) return [];
-    if (value.producer?.node.op === 'Concat' && axisOf(intOf(value.producer, 'axis', 0), rank) === axis) {
-      return columnsOf(builder, value, axis);
-    }
+    const state = spread.stateOf(value);
+    const nested = value.producer?.node.op === 'Concat' && state?.axis === axis && state.blocks.length > 1;
+    if (nested) return columnsOf(builder, spread, value, axis);
     const width = valueOf(madeOf(builder, value).shape[axis] ?? null);
     return width === null ? refuse(`the width of '${value.name}' is not a constant`) : [{ value, width }];
   });
@@ -114,8 +112,8 @@ export function splitLinear(builder: Builder, spread: Spread, event: Event): voi
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
   const chain = chainTo(builder, spread, operand, contracted, false);
-  const columns = columnsOf(builder, chain.concat, chain.axis);
-  if (columns.length !== form.blocks.length) refuse('the concatenation has too many parts');
+  const columns = columnsOf(builder, spread, chain.concat, chain.axis);
+  if (columns.length !== form.blocks.length) refuse('the concatenation is put together in a way that is not followed');
   const widths = columns.map(({ width }) => width);
   const weights = splitAt(place, linear.weight.name, linear.weightAxis, widths);
   const shrinker: Shrinker = { place, spread, done: new Map() };
