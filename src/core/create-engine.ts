@@ -14,6 +14,27 @@ import { rewritesFor } from './rewrite';
 import { suppress } from './suppress';
 import { resetIds } from './tensor/shape';
 
+const MAX_LENGTH = 3_000_000;
+const MAX_LINE = 200_000;
+
+/** Generated data, not code: parsing it takes longer than anybody waits. */
+function isOversized(text: string): boolean {
+  if (text.length > MAX_LENGTH) return true;
+  for (let at = 0; at + MAX_LINE < text.length;) {
+    const end = text.lastIndexOf('\n', at + MAX_LINE);
+    if (end <= at) return true;
+    at = end;
+  }
+  return false;
+}
+
+const declined = (path: string, message: string): Analysis => ({
+  findings: [],
+  suppressed: [],
+  notes: [{ path, line: 1, message }],
+  parsed: false,
+});
+
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
 
 export async function createEngine(grammars: Grammars): Promise<Engine> {
@@ -52,14 +73,14 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
-      const note = { path: file.path, line: 1, message: 'not analysed: too deeply nested' };
-      return { findings: [], suppressed: [], notes: [note], parsed: true };
+      return { ...declined(file.path, 'not analysed: too deeply nested'), parsed: true };
     }
   }
 
   return {
     check(path, text, options = {}) {
       if (!text.includes('torch')) return NOTHING;
+      if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
       const file = parser.parse(path, text);
       try {
         return analyse(file, options);

@@ -119,6 +119,11 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
         : values[1];
     return { text: at ? textOf(at) : null, node: at ?? null };
   }
+  if (name === 'expand_as' || /\.(shape|size\(\))$/.test(values.length === 1 && values[0] ? textOf(values[0]) : '')) {
+    const like = values[0] ? textOf(values[0]).replace(/\.(shape|size\(\))$/, '') : '';
+    const plain = /^[\w.]+$/.test(like) && replica.argument !== null;
+    return { text: plain ? `${like}.shape[${replica.argument}]` : null, node: null };
+  }
   const chosen = replica.argument === null ? undefined : values[replica.argument];
   if (chosen && !/^-1$/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
   const sized = values.filter((v) => !/^(-1|1)$/.test(textOf(v)));

@@ -13,7 +13,20 @@ function walk(node: Node, visit: (node: Node) => void): void {
 const bodyOf = (scope: Node): Node => childOf(scope, 'body') ?? scope;
 
 /** Names that are assigned, with the place of the assignment, in a scope. */
-function assignments(scope: Node): readonly { name: string; node: Node }[] {
+const assigned = new WeakMap<Node, readonly Assigned[]>();
+
+function assignments(scope: Node): readonly Assigned[] {
+  const known = assigned.get(scope) ?? findAssignments(scope);
+  assigned.set(scope, known);
+  return known;
+}
+
+interface Assigned {
+  readonly name: string;
+  readonly node: Node;
+}
+
+function findAssignments(scope: Node): readonly Assigned[] {
   const found: { name: string; node: Node }[] = [];
   walk(bodyOf(scope), (node) => {
     const target =
@@ -94,6 +107,24 @@ export function guardsOf(event: SinkEvent, origin: Node, form: LinearForm | null
   };
 }
 
+const named = new WeakMap<Node, ReadonlyMap<string, readonly Node[]>>();
+
+/** Identifiers of a scope by name, in order. */
+function identifiers(scope: Node): ReadonlyMap<string, readonly Node[]> {
+  const known = named.get(scope);
+  if (known) return known;
+  const found = new Map<string, Node[]>();
+  walk(bodyOf(scope), (part) => {
+    if (part.kind !== 'identifier') return;
+    const name = textOf(part);
+    const list = found.get(name);
+    if (list) list.push(part);
+    else found.set(name, [part]);
+  });
+  named.set(scope, found);
+  return found;
+}
+
 /** Where the names that hold the replica or the concatenation are read, apart from the path itself. */
 function readersOf(path: readonly PathStep[], scope: Node): Record<string, number[]> {
   const readers: Record<string, number[]> = {};
@@ -104,24 +135,17 @@ function readersOf(path: readonly PathStep[], scope: Node): Record<string, numbe
     if (!assignment || left?.kind !== 'identifier') continue;
     const name = textOf(left);
     const lines: number[] = [];
-    let alive = true;
-    walk(bodyOf(scope), (part) => {
-      if (part.start < assignment.end || !alive) return;
-      if (part.kind === 'assignment' && part !== assignment) {
-        const target = childOf(part, 'left');
-        if (
-          target?.kind === 'identifier' &&
-          textOf(target) === name &&
-          !namesIn(childOf(part, 'right') ?? target).has(name)
-        )
-          alive = false;
+    for (const part of identifiers(scope).get(name) ?? []) {
+      if (part.start < assignment.end) continue;
+      if (part.field === 'left' && part.parent?.kind === 'assignment') {
+        // Assigned again, and not from itself: what is read below is another value.
+        if (!namesIn(childOf(part.parent, 'right') ?? part).has(name)) break;
+        continue;
       }
-      if (part.kind !== 'identifier' || textOf(part) !== name || part.field === 'attribute' || part.field === 'left')
-        return;
-      if (part.field === 'name' && part.parent?.kind === 'keyword_argument') return;
-      if (onPath.some((n) => n.start <= part.start && part.end <= n.end)) return;
-      lines.push(lineOf(part));
-    });
+      if (part.field === 'attribute' || part.field === 'left') continue;
+      if (part.field === 'name' && part.parent?.kind === 'keyword_argument') continue;
+      if (!onPath.some((n) => n.start <= part.start && part.end <= n.end)) lines.push(lineOf(part));
+    }
     readers[name] = lines;
   }
   return readers;

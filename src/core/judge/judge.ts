@@ -99,7 +99,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     form,
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
-    cost: { ...cost, ratio: valueOf(first.ratio) },
+    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
     facts: { ...guardsOf(event, origin, form, path), assumptions: replica.assumptions },
     when: replica.when,
     bindings,

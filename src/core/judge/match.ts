@@ -213,6 +213,8 @@ export interface MatchCost {
   readonly flops: Dim;
   readonly bytesText: string;
   readonly flopsText: string;
+  /** Bytes of an element; null where nothing says so, and half precision is counted. */
+  readonly itemSize: number | null;
   /** Ratio of copies to sources, where known as a number. */
   readonly ratio: number | null;
 }

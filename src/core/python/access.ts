@@ -114,6 +114,9 @@ export function sizesOf(t: Tensor): readonly Dim[] | null {
   return t.shape.exact ? t.shape.head.map((axis, i) => axis.dim ?? unknownDim(t, i)) : null;
 }
 
+/** A tensor of which nothing is known. */
+export const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place });
+
 export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;
 
 /** A variable, attribute or parameter that holds a size of one symbol is the source's name for it. */

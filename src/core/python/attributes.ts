@@ -1,6 +1,5 @@
 /** `value.name`: shapes and views of tensors, attributes of objects, members of modules. */
-import { carriesReplica, rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
-import { operatorNamed } from '../tensor/operators';
+import { rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
 import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
@@ -24,8 +23,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
     case 'class': {
       const method = run.method(value.model, name);
       if (method) return { kind: 'function', model: method, self: null, closure: null };
-      const node = value.model.attributes.get(name);
-      return node ? unknown(name) : unknown(name);
+      return unknown(name);
     }
     case 'super': {
       const method = superMethod(value, name, run);
@@ -33,7 +31,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
       return { kind: 'method', owner: unknown(), name };
     }
     case 'layer':
-      return layerAttribute(value, name, frame, run);
+      return layerAttribute(value, name);
     case 'unknown':
       return unknownAttribute(value, name, node, run);
     case 'tuple':
@@ -67,10 +65,6 @@ function tensorAttribute(t: Tensor, name: string, node: Node): Value {
   const known = VIEW_ATTRIBUTES[name];
   if (known) return known(t, node);
   if (/^(device|dtype|layout|grad|is_sparse)$/.test(name)) return unknown(`${t.label}.${name}`, true);
-  if (operatorNamed(`Tensor.${name}`) || !carriesReplica(t)) {
-    // An unknown attribute of what was only taken to be a tensor stays unknown when it is not called.
-    return { kind: 'method', owner: t, name };
-  }
   return { kind: 'method', owner: t, name };
 }
 
@@ -109,19 +103,16 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
 }
 
 /** `self.fc.weight`: a parameter of known shape. */
-function layerAttribute(layer: Value & { kind: 'layer' }, name: string, frame: Frame, run: Run): Value {
+function layerAttribute(layer: Value & { kind: 'layer' }, name: string): Value {
   const dim = (at: number, keyword: string) => freeAxis(asDim(argument(layer.args, at, keyword)));
-  const label = '';
-  void frame;
-  void run;
   if (name === 'weight') {
     if (layer.name === 'nn.Linear')
-      return tensor(exactShape([dim(1, 'out_features'), dim(0, 'in_features')]), { content: 'parameter', label });
+      return tensor(exactShape([dim(1, 'out_features'), dim(0, 'in_features')]), { content: 'parameter' });
     if (layer.name === 'nn.Embedding')
-      return tensor(exactShape([dim(0, 'num_embeddings'), dim(1, 'embedding_dim')]), { content: 'parameter', label });
-    return tensor(UNKNOWN_SHAPE, { content: 'parameter', label });
+      return tensor(exactShape([dim(0, 'num_embeddings'), dim(1, 'embedding_dim')]), { content: 'parameter' });
+    return tensor(UNKNOWN_SHAPE, { content: 'parameter' });
   }
-  if (name === 'bias') return tensor(UNKNOWN_SHAPE, { content: 'parameter', label });
+  if (name === 'bias') return tensor(UNKNOWN_SHAPE, { content: 'parameter' });
   if (name === 'forward' || name === '__call__') return layer;
   const keyword = layer.args.keywords.get(name);
   if (keyword) return keyword;

@@ -42,7 +42,7 @@ export function callValue(callee: Value, args: Args, node: Node, frame: Frame, r
     case 'union':
       return lift([callee], frame.state.path, ([one]) => (one ? run.call(one, args, node, frame) : unknown()));
     default:
-      return callUnknown(callee, args, node, frame, run);
+      return callUnknown(args, node, frame, run);
   }
 }
 
@@ -102,13 +102,13 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     const [layer] = args.positional;
     return layer?.kind === 'layer' ? { ...layer, doubt: name.split('.').pop() ?? null } : (layer ?? unknown());
   }
-  if (isContainer(name)) return container(name, args, node, frame, run);
+  if (isContainer(name)) return container(name, args, frame, run);
   const layer = layerName(name);
   if (layer) return constructLayer(layer, args, node);
   if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
   const foreign = FOREIGN.test(path);
   if (foreign) return unknown('', true);
-  return callUnknown({ kind: 'unknown', id: -1, label: path, foreign: false }, args, node, frame, run);
+  return callUnknown(args, node, frame, run);
 }
 
 export const FOREIGN =
@@ -122,7 +122,7 @@ function parameter(args: Args, run: Run): Value {
   return tensor(withoutReplicas(t.shape), { content, ...(edges ? { index: edges } : {}) });
 }
 
-function container(name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+function container(name: string, args: Args, frame: Frame, run: Run): Value {
   if (name === 'nn.ModuleDict' || name === 'nn.ParameterDict') {
     const [first] = args.positional;
     const item = first?.kind === 'ref' ? frame.state.heap.get(first.id) : null;
@@ -144,7 +144,6 @@ function container(name: string, args: Args, node: Node, frame: Frame, run: Run)
     const dict = frame.state.heap.get(first.id);
     items = dict?.kind === 'dict' ? [...dict.entries.values()] : [];
   }
-  void node;
   return allocate({ kind: 'list', items, open, tag: name }, frame);
 }
 
@@ -174,7 +173,7 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
     let value = first ?? [...args.keywords.values()][0] ?? unknown();
     for (const layer of item.items)
       value = run.call(layer, { ...argsOf(value), nodes: first === value ? args.nodes : new Map() }, node, frame);
-    if (item.items.length === 0) return callUnknown(unknown(), args, node, frame, run);
+    if (item.items.length === 0) return callUnknown(args, node, frame, run);
     return value;
   }
   if (item?.kind === 'object' && item.model) {
@@ -190,7 +189,7 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
         run,
       );
   }
-  return callUnknown(unknown(), args, node, frame, run);
+  return callUnknown(args, node, frame, run);
 }
 
 /** A class without an own forward that derives from a known module class is that module. */
@@ -226,7 +225,7 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
     return /^(to|cuda|half|float|eval|train|apply|requires_grad_|double|bfloat16)$/.test(name) ? owner : unknown();
   if (owner.kind === 'shape' || owner.kind === 'tuple') return unknown();
   if (owner.kind === 'unknown' && owner.foreign) return unknown('', true);
-  if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(unknown(name), args, node, frame, run);
+  if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(args, node, frame, run);
   const t = asTensor(owner, run);
   if (!t) return unknown();
   const sized = tensorMethod(t, name, args);
@@ -234,8 +233,7 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   if (/[a-z]_$/.test(name) && name !== 'requires_grad_') return inPlace(t, name, args, node, frame, run);
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
-    if (carriesAny(args, frame, run))
-      callUnknown(unknown(owner.kind === 'unknown' ? `${owner.label}.${name}` : name), args, node, frame, run);
+    if (carriesAny(args, frame, run)) callUnknown(args, node, frame, run);
     return owner.kind === 'unknown' ? unknown() : tensor(UNKNOWN_SHAPE);
   }
   // Methods that dicts, strings and numpy arrays have too, on something unknown: only with arguments that tensors take.
@@ -343,7 +341,7 @@ const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_e
  * A call of something that is not in the project. By the convention of transformer libraries, what is passed as
  * `encoder_hidden_states` is projected to keys and values, and `inputs_embeds` to the first layer.
  */
-function callUnknown(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
+function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
   for (const [keyword, value] of args.keywords) {
     const memory = MEMORY.test(keyword);
     if (!memory && !EMBEDDINGS.test(keyword)) continue;
@@ -372,7 +370,6 @@ function callUnknown(callee: Value, args: Args, node: Node, frame: Frame, run: R
       });
     }
   }
-  void callee;
   return unknown();
 }
 

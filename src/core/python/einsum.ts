@@ -1,6 +1,6 @@
 /** einsum: letters say which axes are contracted, shared, or belong to one operand alone. */
 import { type Hit, hitsOf } from '../tensor/contract';
-import { linear, multiply } from '../tensor/pointwise';
+import { multiply } from '../tensor/pointwise';
 import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, rankOf, tensor, withRank } from '../tensor/shape';
 import type { Axis, Block, Tensor } from '../tensor/value';
 import { type View, applyView } from '../tensor/views';
@@ -79,7 +79,6 @@ function outer(
   const blocks: Block[] = product.form?.blocks.length
     ? [...product.form.blocks]
     : [{ width: null, terms: [{ coefficient: 1, factors }], place }];
-  void linear;
   return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
 

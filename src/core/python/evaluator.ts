@@ -18,7 +18,8 @@ import { producers } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, either, unknown } from './state';
-import { assign, runBlock } from './statements';
+import { assign } from './assign';
+import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, type Value, name as nameOf } from './value';
 

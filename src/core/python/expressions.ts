@@ -84,7 +84,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       if (!argument) return unknown();
       const negative = node.file.text[node.start] === '-';
       return lift([run.evaluate(argument, frame)], frame.state.path, ([value]) =>
-        value ? unary(value, negative, node, run) : unknown(),
+        value ? unary(value, negative, node) : unknown(),
       );
     }
     case 'not_operator': {
@@ -343,14 +343,13 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
   return list.kind === 'tuple' ? tuple(items, open) : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
 }
 
-function unary(value: Value, negative: boolean, node: Node, run: Run): Value {
+function unary(value: Value, negative: boolean, node: Node): Value {
   if (value.kind === 'int') return negative ? int(subtract(constant(0), value.dim)) : value;
   if (value.kind === 'tensor') {
     return negative
       ? linear([value], [-1], placeOf(node), 'negation')
       : { ...pointwise([value], placeOf(node), 'not'), content: 'mask' };
   }
-  void run;
   return value.kind === 'number' ? NUMBER : unknown();
 }
 

@@ -1,25 +1,12 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
-import { type Dim, ONE, constant, isOne } from '../tensor/dim';
-import { concatenate, linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
-import {
-  type Size,
-  expand,
-  expandLike,
-  gatherRows,
-  reordered,
-  repeat,
-  repeatInterleave,
-  repeatLeading,
-} from '../tensor/replicate';
+import { type Dim, constant, isOne } from '../tensor/dim';
+import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
+import { type Size, expand, expandLike, repeat, repeatInterleave, repeatLeading } from '../tensor/replicate';
 import { applyReshape } from '../tensor/reshape';
 import {
   UNKNOWN_SHAPE,
-  axisAt,
-  carriesReplica,
   exactShape,
   freeAxis,
-  knownAxis,
-  mapAxes,
   position,
   rankOf,
   replicasOf,
@@ -29,15 +16,16 @@ import {
 import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
 import type { Applied } from './applied';
-import { argument, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
+import { argument, opaque, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
 import { cast, isCast } from './casts';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
-import type { Frame, Run } from './run';
+import type { Run } from './run';
 import { applySink } from './sinks';
-import { type Node, textOf } from './syntax';
+import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
-
-const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place });
+import { gathered, named } from './gather';
+import { concatenateValues, stackValues, created } from './combine';
+import { rowWise, reduced } from './reduce';
 
 export function applyOperator(applied: Applied): Value {
   const { operator, args, node, frame, run } = applied;
@@ -171,7 +159,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return opaque(place);
     }
     case 'repeat-interleave':
-      return interleave(t, args, place, run);
+      return interleave(t, args, place);
     case 'reshape':
     case 'view': {
       const sizes = rest();
@@ -338,52 +326,7 @@ const others = (args: Args, run: Run): Tensor[] =>
 export const expandSize = (value: Value): Size => (asNumber(value) === -1 ? 'keep' : asDim(value));
 export const repeatSize = (value: Value): Size => (isOne(asDim(value)) ? 'keep' : asDim(value));
 
-function concatenateValues(list: Value | undefined, dim: number | null, place: Place, run: Run, frame: Frame): Tensor {
-  const listed = list && run.items(list, frame);
-  if (!listed || dim === null) return opaque(place);
-  const values = listed.items.flatMap((v) => asTensor(v, run) ?? []);
-  if (values.length === 0) return opaque(place);
-  return concatenate(values, dim, place);
-}
-
-function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {
-  const listed = list && run.items(list, frame);
-  const values = listed?.items.flatMap((v) => asTensor(v, run) ?? []) ?? [];
-  const [first] = values;
-  if (!listed || !first) return opaque(place);
-  const one = applyView(first, unsqueeze(dim), place);
-  if (values.length === 1 && listed.open) return { ...one, form: null };
-  const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
-  // [x] * n or [x, x, x]: the same tensor stacked is a repeat in disguise.
-  const count = constant(values.length);
-  if (same)
-    return repeat(
-      one,
-      Array.from({ length: Math.max(dim, 0) + 1 }, (_, i): Size => (i === dim ? count : 'keep')),
-      place,
-    );
-  const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
-  return concatenate(blocks, dim, place);
-}
-
-function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
-  const like = args.positional.find((v) => v.kind === 'tensor');
-  // Of numbers, or of something that numpy made: data of its own, that no input decides.
-  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
-    return tensor(UNKNOWN_SHAPE, { content: 'constant', place });
-  if (/_like$/.test(kind) && like?.kind === 'tensor')
-    return tensor(withoutReplicas(like.shape), { content: 'constant', place });
-  if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
-  const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
-  const named = args.keywords.get('size');
-  const sizes = args.open
-    ? null
-    : asSizes(kind.endsWith('full') ? given.slice(0, 1) : named ? [named] : given, run, frame);
-  const shape = sizes && sizes.length > 0 ? exactShape(sizes.map((s) => freeAxis(asDim(s)))) : UNKNOWN_SHAPE;
-  return tensor(shape, { content: 'constant', place });
-}
-
-function interleave(t: Tensor, args: Args, place: Place, run: Run): Value {
+function interleave(t: Tensor, args: Args, place: Place): Value {
   const repeats = argument(args, 1, 'repeats');
   const dim = asNumber(argument(args, 2, 'dim', 'axis'));
   const node = argumentNode(args, 1, 'repeats');
@@ -406,118 +349,9 @@ function interleave(t: Tensor, args: Args, place: Place, run: Run): Value {
     result.content === 'index'
       ? { ...result, index: { kind: 'many-to-one' as const, evidence: 'strong' as const, map: 'blocks' as const } }
       : result;
-  void run;
   return known;
 }
-
-/** A tensor without a name is called as the expression that it is read from. */
-export const named = (t: Tensor, node: Node | null): Tensor =>
-  t.label === '' && node !== null && node.end - node.start < 32 ? { ...t, label: textOf(node) } : t;
-
-/** The same function sums rows by this index: then many rows share one of its values. */
-const scattered = new WeakMap<Node, Set<string>>();
-
-function scattersBy(index: string, frame: Frame): boolean {
-  const node = frame.function?.node;
-  if (!node) return false;
-  let names = scattered.get(node);
-  if (!names) {
-    const calls = textOf(node).matchAll(/\b(?:scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(([^()]*)/g);
-    names = new Set([...calls].flatMap((call) => (call[1] ?? '').match(/\w+/g) ?? []));
-    scattered.set(node, names);
-  }
-  return names.has(index);
-}
-
-const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
 /** Positions of a search or a sort: each is there once. */
 const uniqueIds = (place: Place): Tensor =>
   tensor(UNKNOWN_SHAPE, { content: 'index', index: { kind: 'one-to-one' }, place });
-
-/** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
-export function gathered(
-  t: Tensor,
-  dim: number,
-  index: Value,
-  indexText: string,
-  place: Place,
-  run: Run,
-  frame: Frame,
-): Tensor {
-  const by = asTensor(index, run);
-  const extent = by ? axisAt(by, 0) : freeAxis(null);
-  const free = (): Tensor => {
-    const picked = applyView(t, narrow(dim, extent.dim), place);
-    const shape = mapAxes(picked.shape, (axis, i) =>
-      i === (position(picked.shape, dim) ?? dim) ? freeAxis(extent.dim) : axis,
-    );
-    const fresh = tensor(shape);
-    return { ...picked, id: fresh.id, storage: fresh.id, shape };
-  };
-  if (!by || by.index.kind === 'one-to-one') return free();
-  const parameter = t.content === 'parameter' || /(^|[._])(weight|w)$/i.test(t.label);
-  const relation = RELATION.test(by.label) || RELATION.test(indexText);
-  if (t.content === 'parameter' || (parameter && relation)) {
-    const matrices = (rankOf(t.shape) ?? 3) >= 3;
-    return matrices && relation ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
-  }
-  const kind =
-    by.content === 'index' && carriesReplica(by)
-      ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
-      : by.index;
-  const copied = axisAt(t, dim).replica;
-  // Copies put in another order, by an index that no input decides, are still copies.
-  if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
-  if (kind.kind !== 'many-to-one') {
-    return scattersBy(indexText, frame) ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
-  }
-  return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);
-}
-
-/** Along one axis every position depends on all others: that axis loses its map, the others keep theirs. */
-export function rowWise(t: Tensor, axis: number, place: Place, what: string): Tensor {
-  const value = pointwise([t], place, what);
-  const at = position(value.shape, axis) ?? axis;
-  const form = value.form && value.form.axis !== null && value.form.axis !== at ? value.form : null;
-  const shape = mapAxes(value.shape, (a, i) => (i === at ? freeAxis(a.dim) : a));
-  return { ...value, shape, form };
-}
-
-function reduced(t: Tensor, args: Args, what: string, place: Place, run: Run, frame: Frame): Value {
-  const dimValue = argument(args, 1, 'dim', 'axis');
-  const many = dimValue && dimValue.kind !== 'int' ? run.items(dimValue, frame)?.items.map(asNumber) : null;
-  const dims = many ?? (dimValue ? [asNumber(dimValue)] : null);
-  const keep = argument(args, 2, 'keepdim', 'keepdims');
-  const pair = (value: Tensor): Value =>
-    (what === 'max' || what === 'min' || what === 'median') && dimValue && dimValue.kind !== 'tensor'
-      ? tuple([value, tensor(value.shape, { content: 'index' })])
-      : value;
-  if (what === 'cumsum' || what === 'cumprod') return rowWise(t, dims?.[0] ?? -1, place, what);
-  if (!dims) return tensor(exactShape([]), { place });
-  if (!dims.every((d): d is number => d !== null)) return pair(opaque(place));
-  const mark = writtenAt(place, `${what} writes the copy`);
-  let value: Tensor = { ...mapReplicas(t, mark), form: null };
-  const kept = keep?.kind === 'bool' && keep.value === true;
-  const order = [...dims].sort((a, b) => (a < 0 ? (b < 0 ? a - b : 1) : b < 0 ? -1 : b - a));
-  for (const dim of order) {
-    const at = position(value.shape, dim) ?? dim;
-    value = kept
-      ? {
-          ...value,
-          shape: knownAxis(value.shape, at)
-            ? mapAxes(value.shape, (axis, i) => (i === at ? freeAxis(ONE) : axis))
-            : value.shape,
-        }
-      : applyView(value, select(dim), place);
-  }
-  const made = tensor(value.shape);
-  return pair({
-    ...value,
-    id: made.id,
-    storage: made.id,
-    place,
-    label: '',
-    content: t.content === 'random' ? 'random' : 'data',
-  });
-}

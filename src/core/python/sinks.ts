@@ -86,7 +86,7 @@ function rowOperand({ args }: Applied, t: Tensor | null, at: number, contracted 
 export const spent = (t: Tensor): Tensor => ({ ...mapReplicas(t, () => null), form: null });
 
 function linearSink(applied: Applied, input: Tensor | null): Value {
-  const { layer, node, args, run } = applied;
+  const { layer, node, args } = applied;
   const place = placeOf(node);
   if (!input) return tensor(UNKNOWN_SHAPE, { place });
   const t = flatConcatenation(input);
@@ -97,7 +97,6 @@ function linearSink(applied: Applied, input: Tensor | null): Value {
       ? (knownAxis(weight.shape, 0)?.dim ?? null)
       : null;
   emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width });
-  void run;
   return projected(t, -1, width, place);
 }
 
@@ -188,7 +187,7 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
       const back = h.axis < 0 ? h.axis : rank !== null ? h.axis - rank : null;
       return back === rows || h.via === 'picked' ? 'row' : headAxis(t, h) ? 'head' : 'batch';
     };
-    const inside = (h: Hit): boolean => weight || roleOf(h) === 'row' || copiesBatch(t, other, h);
+    const inside = (h: Hit): boolean => weight || roleOf(h) === 'row' || copiesBatch(t, other);
     const kept = hits.filter((h) => !(h.replica.scaled && roleOf(h) === 'batch'));
     return { role, value: t, node: nodeOf(role === 'left' ? 0 : 1), hits: asHits(kept, roleOf, inside) };
   };
@@ -244,11 +243,10 @@ const headAxis = (t: Tensor, h: Hit): boolean =>
  * matmul copies an expanded batch axis of a 4-D operand when only some of its batch axes are expanded: the batch axes
  * then do not collapse to one view.
  */
-function copiesBatch(t: Tensor, other: Tensor, hit: Hit): boolean {
+function copiesBatch(t: Tensor, other: Tensor): boolean {
   const rank = rankOf(t.shape);
   if (rank === null || rank < 4 || (rankOf(other.shape) ?? rank) < 4) return false;
   const batch = t.shape.head.slice(0, rank - 2);
-  void hit;
   return !batch.every((axis) => axis.replica !== null || isOne(axis.dim));
 }
 

@@ -154,8 +154,8 @@ function common(a: Value, b: Value): Value | null {
   if (a.kind === 'tensor' && b.kind === 'tensor') {
     if (a.id === b.id) return a;
     // Noise on one branch: the copies are there to be made different.
-    if (a.content === 'random') return a;
-    if (b.content === 'random') return b;
+    if (a.noised) return a;
+    if (b.noised) return b;
     return carriesReplica(a) || carriesReplica(b) ? null : eitherTensor(a, b);
   }
   if (a.kind === 'ref' && b.kind === 'ref') return a.id === b.id ? a : null;

@@ -1,18 +1,16 @@
 /** Runs statements over the abstract state. */
-import { UNKNOWN_SHAPE, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
-import type { Tensor } from '../tensor/value';
-import { applyView, select } from '../tensor/views';
-import { asString, asTensor, nameSymbol, placeOf } from './access';
 import { overwrite } from './calls';
 import { arithmetic } from './expressions';
 import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { either, fork, join, matters, possible, unknown } from './state';
+import { fork, join, matters, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
-import { NONE, type Value, int, tuple } from './value';
+import { NONE, type Value } from './value';
+import { assign } from './assign';
+import { refine } from './refine';
 
 /** How a block ends: `next` runs on, `left` does not (return, raise, break, continue). */
 export type Flow = 'next' | 'left';
@@ -132,197 +130,8 @@ function assignment(node: Node, frame: Frame, run: Run): void {
   const left = childOf(node, 'left');
   const right = childOf(node, 'right');
   if (!left || !right) return;
-  const value = right.kind === 'assignment' ? run.evaluate(right, frame) : run.evaluate(right, frame);
-  assign(left, value, frame, run);
+  assign(left, run.evaluate(right, frame), frame, run);
 }
-
-/** Binds a target: a name, an attribute, an item, or several at once. */
-export function assign(target: Node, value: Value, frame: Frame, run: Run): void {
-  switch (target.kind) {
-    case 'identifier':
-      frame.state.names.set(textOf(target), labelled(value, textOf(target)));
-      if (value.kind === 'int') nameSymbol(value.dim, textOf(target), run);
-      return;
-    case 'pattern_list':
-    case 'tuple_pattern':
-    case 'list_pattern':
-    case 'tuple':
-    case 'list':
-      unpack(target.children, value, target, frame, run);
-      return;
-    case 'attribute':
-      setAttribute(target, value, frame, run);
-      return;
-    case 'subscript':
-      setItem(target, value, frame, run);
-      return;
-    case 'parenthesized_expression':
-    case 'type': {
-      const [inner] = target.children;
-      if (inner) assign(inner, value, frame, run);
-      return;
-    }
-  }
-}
-
-const labelled = (value: Value, label: string): Value => {
-  if (value.kind === 'tensor' && value.label === '') return { ...value, label };
-  if (value.kind === 'unknown' && value.label === '' && value.id >= 0) return { ...value, label };
-  return value;
-};
-
-function unpack(targets: readonly Node[], value: Value, node: Node, frame: Frame, run: Run): void {
-  const star = targets.findIndex((t) => t.kind === 'list_splat_pattern' || t.kind === 'list_splat');
-  if (value.kind === 'union') {
-    const [first] = possible(value, frame.state.path);
-    const same = value.options.filter((o) => o.value.kind === 'tuple');
-    if (same.length > 1 && star < 0) {
-      unpackUnion(targets, value, node, frame, run);
-      return;
-    }
-    unpack(targets, same[0]?.value ?? first?.value ?? unknown(), node, frame, run);
-    return;
-  }
-  if (value.kind === 'shape' && star < 0 && !value.of.shape.exact) {
-    unpackShape(targets, value.of, frame, run);
-    return;
-  }
-  const listed = run.items(value, frame);
-  if (!listed) {
-    const t = asTensor(value, run);
-    const rows = t && (t.index.kind === 'edge-index' || t.shape.exact || value.kind === 'tensor');
-    for (const target of targets) {
-      assign(target, rows && t ? row(t, node) : unknown(), frame, run);
-    }
-    return;
-  }
-  const { items, open } = listed;
-  targets.forEach((target, i) => {
-    if (i === star) {
-      const count = Math.max(0, items.length - targets.length + 1);
-      const [inner] = target.children;
-      if (inner) assign(inner, tuple(items.slice(i, i + count), open), frame, run);
-      return;
-    }
-    const at = star >= 0 && i > star ? items.length - (targets.length - i) : i;
-    const item = items[at] ?? (open ? items[items.length - 1] : undefined);
-    assign(target, item ?? unknown(), frame, run);
-  });
-}
-
-/** One row of a tensor that is unpacked: of an edge index, node ids of many edges. */
-function row(t: Tensor, node: Node): Tensor {
-  const value = applyView(t, select(0), placeOf(node));
-  if (t.index.kind !== 'edge-index') return value;
-  return {
-    ...value,
-    content: 'index',
-    index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed', edges: true },
-  };
-}
-
-function unpackUnion(
-  targets: readonly Node[],
-  value: Value & { kind: 'union' },
-  node: Node,
-  frame: Frame,
-  run: Run,
-): void {
-  targets.forEach((target, i) => {
-    const options = value.options.flatMap((o) => {
-      const listed = run.items(o.value, frame);
-      const item = listed?.items[i];
-      return item ? [{ value: item, when: o.when }] : [];
-    });
-    const [first] = options;
-    const single = first && options.every((o) => o.value === first.value) ? first.value : null;
-    const joined =
-      single ??
-      options.slice(1).reduce<Value | null>((sum, o) => {
-        const [when] = o.when;
-        return sum && when ? either(o.value, sum, when, { ...when, holds: !when.holds }) : sum;
-      }, first?.value ?? null);
-    void node;
-    assign(target, joined ?? unknown(), frame, run);
-  });
-}
-
-/** `b, t, d = x.shape` fixes the rank of x and names its sizes. */
-function unpackShape(targets: readonly Node[], of: Tensor, frame: Frame, run: Run): void {
-  const shape = withRank(of, targets.length);
-  targets.forEach((target, i) => {
-    const dim = shape?.head[i]?.dim ?? unknownDim(of, i);
-    assign(target, int(dim), frame, run);
-  });
-  if (!shape) return;
-  const refined: Tensor = { ...of, shape };
-  for (const [key, old] of frame.state.names) {
-    if ((old.kind === 'tensor' && old.id === of.id) || (old.kind === 'unknown' && old.id === of.id)) {
-      frame.state.names.set(key, { ...refined, label: of.label || key });
-    }
-  }
-}
-
-function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void {
-  const object = childOf(target, 'object');
-  const name = childOf(target, 'attribute');
-  if (!object || !name) return;
-  const owner = run.evaluate(object, frame);
-  if (value.kind === 'int') nameSymbol(value.dim, textOf(name), run);
-  const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
-  if (owner.kind === 'ref' && item?.kind === 'object') {
-    const attributes = new Map(item.attributes).set(textOf(name), labelled(value, textOf(target)));
-    frame.state.heap.set(owner.id, { ...item, attributes });
-  } else if (owner.kind === 'tensor' && textOf(name) === 'data')
-    overwrite(owner, tensor(withoutReplicas(owner.shape)), frame);
-}
-
-function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
-  const container = childOf(target, 'value');
-  const [index] = childrenOf(target, 'subscript');
-  if (!container || !index) return;
-  const owner = run.evaluate(container, frame);
-  const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
-  if (owner.kind === 'ref' && item) {
-    const key = index.kind === 'slice' ? null : asString(run.evaluate(index, frame));
-    if (item.kind === 'dict') {
-      const entries = new Map(item.entries);
-      if (key !== null) entries.set(key, value);
-      frame.state.heap.set(owner.id, { ...item, entries, open: item.open || key === null });
-    } else if (item.kind === 'list') {
-      const at = run.evaluate(index, frame);
-      const n = at.kind === 'int' && at.dim?.length === 0 ? 0 : null;
-      const items =
-        n === 0 && item.items.length > 0
-          ? [value, ...item.items.slice(1)]
-          : item.items.map((old) => (old.kind === 'tensor' ? unknown() : old));
-      frame.state.heap.set(owner.id, { ...item, items, open: true });
-    } else if (item.kind === 'object' && key !== null) {
-      frame.state.heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, value) });
-    }
-    return;
-  }
-  if (owner.kind === 'unknown') {
-    const key = index.kind === 'slice' ? null : run.evaluate(index, frame);
-    if (key?.kind === 'string' && container.kind === 'identifier') {
-      // A mapping of unknown class: what is stored under a key is what it now hands to whoever gets it.
-      const entries = new Map<string, Value>(key.value === null ? [] : [[key.value, value]]);
-      const id = tensor(UNKNOWN_SHAPE).id;
-      frame.state.heap.set(id, { kind: 'dict', entries, open: true, tag: 'dict' });
-      frame.state.names.set(textOf(container), { kind: 'ref', id });
-      return;
-    }
-  }
-  if (owner.kind === 'union') {
-    for (const option of owner.options) if (option.value.kind === 'tensor') written(option.value, frame);
-    return;
-  }
-  const t = asTensor(owner, run);
-  if (t && rankOf(t.shape) !== 0) written(t, frame);
-}
-
-const written = (t: Tensor, frame: Frame): void =>
-  overwrite(t, { ...tensor(withoutReplicas(t.shape), { label: t.label }), storage: t.storage }, frame);
 
 function augmented(node: Node, frame: Frame, run: Run): void {
   const left = childOf(node, 'left');
@@ -411,43 +220,6 @@ const mergeHeap = (
   no: Frame['state'],
   condition: Parameters<typeof join>[3],
 ): void => join({ ...whole, names: new Map() }, yes, no, condition);
-
-/** What a condition says of shapes: `x.dim() == 3`, `x.ndim == 2`, `len(x.shape) == 2`. */
-function refine(test: Node, holds: boolean, frame: Frame, run: Run): void {
-  refineNone(test, holds, frame);
-  if (!holds) return;
-  const conjuncts: Node[] = [];
-  const split = (node: Node): void => {
-    if (node.kind === 'boolean_operator' && textOf(childOf(node, 'operator') ?? node) === 'and')
-      node.children.filter((c) => c.field !== 'operator').forEach(split);
-    else if (node.kind === 'parenthesized_expression') node.children.forEach(split);
-    else conjuncts.push(node);
-  };
-  split(test);
-  for (const node of conjuncts) {
-    const match = /^(?:len\((\w+)\.(?:shape|size\(\))\)|(\w+)\.(?:dim\(\)|ndim))\s*==\s*(\d)$/.exec(textOf(node));
-    const name = match?.[1] ?? match?.[2];
-    if (!match || name === undefined) continue;
-    const value = frame.state.names.get(name);
-    const t = value && asTensor(value, run);
-    const shape = t ? withRank(t, Number(match[3])) : null;
-    if (t && shape) frame.state.names.set(name, { ...t, shape });
-  }
-}
-
-/** `x is None`, `x is not None`, `exists(x)`: which of its options x is on this branch. */
-function refineNone(test: Node, holds: boolean, frame: Frame): void {
-  const match = /^(?:(\w+) is (not )?None|exists\((\w+)\)|(\w+))$/.exec(textOf(test));
-  const name = match?.[1] ?? match?.[3] ?? match?.[4];
-  if (!match || name === undefined) return;
-  const value = frame.state.names.get(name);
-  if (value?.kind !== 'union') return;
-  const present = match[1] !== undefined ? (match[2] !== undefined) === holds : holds;
-  const options = value.options.filter((o) => (o.value.kind === 'none') !== present);
-  const [only] = options;
-  if (only && options.length === 1) frame.state.names.set(name, only.value);
-  else if (only) frame.state.names.set(name, { ...value, options });
-}
 
 function forStatement(node: Node, frame: Frame, run: Run): Flow {
   const left = childOf(node, 'left');

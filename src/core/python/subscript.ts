@@ -4,7 +4,7 @@ import { UNKNOWN_SHAPE, dimAt, knownAxis, position, rankOf, tensor } from '../te
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
-import { gathered, named } from './operators';
+import { gathered, named } from './gather';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -111,9 +111,7 @@ function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Fram
     if (!index) break;
     if (v?.kind === 'ellipsis') {
       const rank = rankOf(t.shape);
-      const left = values.slice(i + 1).filter((x) => x?.kind !== 'none').length;
       at = rank === null ? -values.slice(i + 1).length : at + rank - consumed;
-      void left;
       continue;
     }
     if (v?.kind === 'none') {

@@ -42,8 +42,9 @@ export function when(match: Match): string {
 /** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */
 export function costText(match: Match): string {
   const bytes = match.size(match.cost.bytes);
-  if (bytes !== null) return `: ${amount(bytes)} per call${boundAt(match)}`;
-  return match.cost.bytesText.includes('?') ? '' : `: ${match.cost.bytesText} bytes per call`;
+  const half = match.cost.itemSize === null ? ' in half precision' : '';
+  if (bytes !== null) return `: ${amount(bytes)} per call${half}${boundAt(match)}`;
+  return match.cost.bytesText.includes('?') ? '' : `: ${match.cost.bytesText} bytes per call${half}`;
 }
 
 /** ` at B=1024`: the bindings that the number depends on. */

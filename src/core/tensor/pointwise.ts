@@ -129,7 +129,8 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
   const content = mergeContent(values);
   const form = content === 'random' ? null : pointwiseForm(values, place, what);
-  const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form });
+  const noised = content === 'random' && values.some((v) => v.noised || carriesReplica(v));
+  const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form, noised });
   const full = values.filter((v) => rankOf(v.shape) !== 0);
   const picked = full.length === 1 ? (full[0]?.picked.map(mark) ?? []) : [];
   return values.length === 1 ? { ...result, index: first.index, picked } : { ...result, picked };

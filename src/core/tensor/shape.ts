@@ -25,6 +25,7 @@ export function tensor(shape: Shape, more: Partial<Omit<Tensor, 'kind' | 'shape'
     shape,
     form: more.form ?? null,
     content: more.content ?? 'data',
+    noised: more.noised ?? false,
     index: more.index ?? NO_INDEX,
     label: more.label ?? '',
     itemSize: more.itemSize ?? null,

@@ -107,6 +107,8 @@ export interface Tensor {
   readonly shape: Shape;
   readonly form: Form | null;
   readonly content: Content;
+  /** A replica that random values were added to. */
+  readonly noised: boolean;
   readonly index: IndexKind;
   /** How the source text calls it (`x`, `self.pos`), empty when it has no name: dimensions are named after it. */
   readonly label: string;

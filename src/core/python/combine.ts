@@ -1,0 +1,62 @@
+/** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
+import { constant } from '../tensor/dim';
+import { concatenate } from '../tensor/pointwise';
+import { type Size, repeat } from '../tensor/replicate';
+import { UNKNOWN_SHAPE, exactShape, freeAxis, tensor, withoutReplicas } from '../tensor/shape';
+import type { Place, Tensor } from '../tensor/value';
+import { applyView, unsqueeze } from '../tensor/views';
+import { asDim, asSizes, asTensor, opaque } from './access';
+
+import type { Frame, Run } from './run';
+import { type Args, type Value } from './value';
+
+export function concatenateValues(
+  list: Value | undefined,
+  dim: number | null,
+  place: Place,
+  run: Run,
+  frame: Frame,
+): Tensor {
+  const listed = list && run.items(list, frame);
+  if (!listed || dim === null) return opaque(place);
+  const values = listed.items.flatMap((v) => asTensor(v, run) ?? []);
+  if (values.length === 0) return opaque(place);
+  return concatenate(values, dim, place);
+}
+
+export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {
+  const listed = list && run.items(list, frame);
+  const values = listed?.items.flatMap((v) => asTensor(v, run) ?? []) ?? [];
+  const [first] = values;
+  if (!listed || !first) return opaque(place);
+  const one = applyView(first, unsqueeze(dim), place);
+  if (values.length === 1 && listed.open) return { ...one, form: null };
+  const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
+  // [x] * n or [x, x, x]: the same tensor stacked is a repeat in disguise.
+  const count = constant(values.length);
+  if (same)
+    return repeat(
+      one,
+      Array.from({ length: Math.max(dim, 0) + 1 }, (_, i): Size => (i === dim ? count : 'keep')),
+      place,
+    );
+  const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
+  return concatenate(blocks, dim, place);
+}
+
+export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
+  const like = args.positional.find((v) => v.kind === 'tensor');
+  // Of numbers, or of something that numpy made: data of its own, that no input decides.
+  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
+    return tensor(UNKNOWN_SHAPE, { content: 'constant', place });
+  if (/_like$/.test(kind) && like?.kind === 'tensor')
+    return tensor(withoutReplicas(like.shape), { content: 'constant', place });
+  if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
+  const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
+  const named = args.keywords.get('size');
+  const sizes = args.open
+    ? null
+    : asSizes(kind.endsWith('full') ? given.slice(0, 1) : named ? [named] : given, run, frame);
+  const shape = sizes && sizes.length > 0 ? exactShape(sizes.map((s) => freeAxis(asDim(s)))) : UNKNOWN_SHAPE;
+  return tensor(shape, { content: 'constant', place });
+}

@@ -1,0 +1,70 @@
+/** Rows and elements picked by an index tensor: a replica only where the index is known to be many-to-one. */
+import { gatherRows, reordered } from '../tensor/replicate';
+import { axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
+import type { Place, Tensor } from '../tensor/value';
+import { applyView, narrow } from '../tensor/views';
+import { asTensor } from './access';
+import type { Frame, Run } from './run';
+import { type Node, textOf } from './syntax';
+import { type Value } from './value';
+
+/** A tensor without a name is called as the expression that it is read from. */
+export const named = (t: Tensor, node: Node | null): Tensor =>
+  t.label === '' && node !== null && node.end - node.start < 32 ? { ...t, label: textOf(node) } : t;
+
+/** The same function sums rows by this index: then many rows share one of its values. */
+const scattered = new WeakMap<Node, Set<string>>();
+
+function scattersBy(index: string, frame: Frame): boolean {
+  const node = frame.function?.node;
+  if (!node) return false;
+  let names = scattered.get(node);
+  if (!names) {
+    const calls = textOf(node).matchAll(/\b(?:scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(([^()]*)/g);
+    names = new Set([...calls].flatMap((call) => (call[1] ?? '').match(/\w+/g) ?? []));
+    scattered.set(node, names);
+  }
+  return names.has(index);
+}
+
+const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
+
+/** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
+export function gathered(
+  t: Tensor,
+  dim: number,
+  index: Value,
+  indexText: string,
+  place: Place,
+  run: Run,
+  frame: Frame,
+): Tensor {
+  const by = asTensor(index, run);
+  const extent = by ? axisAt(by, 0) : freeAxis(null);
+  const free = (): Tensor => {
+    const picked = applyView(t, narrow(dim, extent.dim), place);
+    const shape = mapAxes(picked.shape, (axis, i) =>
+      i === (position(picked.shape, dim) ?? dim) ? freeAxis(extent.dim) : axis,
+    );
+    const fresh = tensor(shape);
+    return { ...picked, id: fresh.id, storage: fresh.id, shape };
+  };
+  if (!by || by.index.kind === 'one-to-one') return free();
+  const parameter = t.content === 'parameter' || /(^|[._])(weight|w)$/i.test(t.label);
+  const relation = RELATION.test(by.label) || RELATION.test(indexText);
+  if (t.content === 'parameter' || (parameter && relation)) {
+    const matrices = (rankOf(t.shape) ?? 3) >= 3;
+    return matrices && relation ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
+  }
+  const kind =
+    by.content === 'index' && carriesReplica(by)
+      ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
+      : by.index;
+  const copied = axisAt(t, dim).replica;
+  // Copies put in another order, by an index that no input decides, are still copies.
+  if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
+  if (kind.kind !== 'many-to-one') {
+    return scattersBy(indexText, frame) ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
+  }
+  return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);
+}

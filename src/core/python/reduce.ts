@@ -1,0 +1,57 @@
+/** Operators along an axis: those that make every position depend on all, and those that remove the axis. */
+import { ONE } from '../tensor/dim';
+import { mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
+import { exactShape, freeAxis, knownAxis, mapAxes, position, tensor } from '../tensor/shape';
+import type { Place, Tensor } from '../tensor/value';
+import { applyView, select } from '../tensor/views';
+import { argument, asNumber, opaque } from './access';
+
+import type { Frame, Run } from './run';
+import { type Args, type Value, tuple } from './value';
+
+/** Along one axis every position depends on all others: that axis loses its map, the others keep theirs. */
+export function rowWise(t: Tensor, axis: number, place: Place, what: string): Tensor {
+  const value = pointwise([t], place, what);
+  const at = position(value.shape, axis) ?? axis;
+  const form = value.form && value.form.axis !== null && value.form.axis !== at ? value.form : null;
+  const shape = mapAxes(value.shape, (a, i) => (i === at ? freeAxis(a.dim) : a));
+  return { ...value, shape, form };
+}
+
+export function reduced(t: Tensor, args: Args, what: string, place: Place, run: Run, frame: Frame): Value {
+  const dimValue = argument(args, 1, 'dim', 'axis');
+  const many = dimValue && dimValue.kind !== 'int' ? run.items(dimValue, frame)?.items.map(asNumber) : null;
+  const dims = many ?? (dimValue ? [asNumber(dimValue)] : null);
+  const keep = argument(args, 2, 'keepdim', 'keepdims');
+  const pair = (value: Tensor): Value =>
+    (what === 'max' || what === 'min' || what === 'median') && dimValue && dimValue.kind !== 'tensor'
+      ? tuple([value, tensor(value.shape, { content: 'index' })])
+      : value;
+  if (what === 'cumsum' || what === 'cumprod') return rowWise(t, dims?.[0] ?? -1, place, what);
+  if (!dims) return tensor(exactShape([]), { place });
+  if (!dims.every((d): d is number => d !== null)) return pair(opaque(place));
+  const mark = writtenAt(place, `${what} writes the copy`);
+  let value: Tensor = { ...mapReplicas(t, mark), form: null };
+  const kept = keep?.kind === 'bool' && keep.value === true;
+  const order = [...dims].sort((a, b) => (a < 0 ? (b < 0 ? a - b : 1) : b < 0 ? -1 : b - a));
+  for (const dim of order) {
+    const at = position(value.shape, dim) ?? dim;
+    value = kept
+      ? {
+          ...value,
+          shape: knownAxis(value.shape, at)
+            ? mapAxes(value.shape, (axis, i) => (i === at ? freeAxis(ONE) : axis))
+            : value.shape,
+        }
+      : applyView(value, select(dim), place);
+  }
+  const made = tensor(value.shape);
+  return pair({
+    ...value,
+    id: made.id,
+    storage: made.id,
+    place,
+    label: '',
+    content: t.content === 'random' ? 'random' : 'data',
+  });
+}
