@@ -20,7 +20,8 @@ export type RuleCode =
   | 'IKB302'
   | 'IKB303'
   | 'IKB304'
-  | 'IKB401';
+  | 'IKB401'
+  | 'IKB501';
 
 export interface Match {
   readonly code: RuleCode;

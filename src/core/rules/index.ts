@@ -12,6 +12,7 @@ import { ikb302 } from './ikb302';
 import { ikb303 } from './ikb303';
 import { ikb304 } from './ikb304';
 import { ikb401 } from './ikb401';
+import { ikb501 } from './ikb501';
 import type { Rule } from './rule';
 
 export const RULES: readonly Rule[] = [
@@ -27,6 +28,7 @@ export const RULES: readonly Rule[] = [
   ikb303,
   ikb304,
   ikb401,
+  ikb501,
 ];
 
 const byCode = new Map<RuleCode, Rule>(RULES.map((rule) => [rule.code, rule]));
