@@ -16,8 +16,14 @@ export const isModel = (name: string): boolean => name.endsWith('.onnx');
 /** What a walk through folders picks up. */
 export const isChecked = (name: string): boolean => isPython(name) || isModel(name);
 
+/** A defect in the analysis of one file is that file's problem: the rest of a run still counts. */
 export function checkFile(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
-  return isModel(path) ? checkModelFile(root, path, options) : checkSource(engine, root, path, options);
+  try {
+    return isModel(path) ? checkModelFile(root, path, options) : checkSource(engine, root, path, options);
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    return { path, problem: `not analysed: internal error (${what}); please report it with this file` };
+  }
 }
 
 function checkSource(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {

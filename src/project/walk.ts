@@ -75,8 +75,11 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
   for (const given of paths) {
     const path = resolve(root, given);
     try {
-      if (statSync(path).isDirectory()) visit(path, rulesAbove(path), new Set());
-      else files.set(reportPath(root, path), path);
+      const stat = statSync(path);
+      if (stat.isDirectory()) visit(path, rulesAbove(path), new Set());
+      else if (stat.isFile()) files.set(reportPath(root, path), path);
+      // A pipe or device may never end; `-` reads standard input.
+      else errors.push({ path: reportPath(root, path), message: 'not a regular file; not analysed' });
     } catch (error) {
       fail(path, error);
     }

@@ -72,6 +72,13 @@ describe('walk', () => {
       files: [],
       errors: ['gone.py: no such file or directory', 'self.py: too many links: a link points to itself'],
     }));
+  it('reports a device, which would never end', () => {
+    const found = walk('/', ['/dev/zero'], () => true);
+    assert.deepEqual(found, {
+      files: [],
+      errors: [{ path: 'dev/zero', message: 'not a regular file; not analysed' }],
+    });
+  });
   it('reports a path that does not exist', () =>
     check({}, ['missing'], { files: [], errors: ['missing: no such file or directory'] }));
 });
