@@ -30,7 +30,7 @@ interface Operands {
 export function mappedAttention(match: Match): Written {
   const draft = draftFor(match.sink.node);
   const { call, query, key, value, map } = readAttention(match, draft);
-  const ikbo = importIkbo(match.sink.node.file.root);
+  const ikbo = importIkbo(match.sink.node);
   const first = [flat(query), key, value, `${ikbo.name}.${map}`];
   const rest = [...call.positional.slice(3).map(flat), ...keywordTexts(call)];
   const text = `${ikbo.name}.attention(${[...first, ...rest].join(', ')})`;

@@ -19,7 +19,7 @@ export function catLinear(match: Match): Written {
   const weight = kind === 'matmul' && !compression ? `${product.weight}.T` : product.weight;
   const draft = draftFor(node);
   const { parts } = readConcatenation(match, draft);
-  const ikbo = importIkbo(node.file.root);
+  const ikbo = importIkbo(node);
   const blocks = `[${parts.map((part) => blockText(part, ikbo.name)).join(', ')}]`;
   const name = `${ikbo.name}.${compression ? 'linear_compression' : 'cat_linear'}`;
   const callOn = (list: string): string =>

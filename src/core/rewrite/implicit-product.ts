@@ -21,7 +21,7 @@ export function einsumProduct(match: Match): Written {
   const [a, b] = operands;
   if (![a, b].every((operand) => isView(operand) || operand.kind === 'call'))
     refuse('an operand is an expression; name it');
-  const torch = importTorch(node.file.root);
+  const torch = importTorch(node);
   if (!torch) refuse('torch is not imported as a whole');
   const [first, second] = [
     labels(left.length, valueOf(left[0] ?? null), 'ij'),

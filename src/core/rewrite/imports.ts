@@ -1,7 +1,8 @@
 /** How a module is named in a file, and the one import that a rewrite adds when the file has none. */
-import { type Node, childOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import { type Edit, lineEnd } from './edit';
-import { occurrences } from './names';
+import { isBinding, occurrences } from './names';
+import { refuse } from './refusal';
 
 export interface Imported {
   /** How to write the module: `F`, `ikbo_lens`, `torch.nn.functional`. */
@@ -13,8 +14,11 @@ export interface Imported {
 const IMPORTS = new Set(['import_statement', 'import_from_statement', 'future_import_statement']);
 
 /** `ikbo_lens` as the file calls it. */
-export function importIkbo(file: Node): Imported {
-  return { name: aliasOf(file, 'ikbo_lens') ?? 'ikbo_lens', edit: missing(file, 'ikbo_lens', 'import ikbo_lens') };
+export function importIkbo(at: Node): Imported {
+  const file = at.file.root;
+  const name = aliasOf(file, 'ikbo_lens') ?? 'ikbo_lens';
+  if (isShadowed(at, name)) refuse(`\`${name}\` is a variable here, and the call needs that name for the package`);
+  return { name, edit: missing(file, 'ikbo_lens', 'import ikbo_lens') };
 }
 
 /** What stands against a call of another package, as a condition. */
@@ -24,17 +28,48 @@ export function conditionsOfIkbo(file: Node): readonly string[] {
     : [];
 }
 
-/** `torch` as the file calls it, null when it is not imported as a whole. */
-export const importTorch = (file: Node): string | null => aliasOf(file, 'torch');
+/** `torch` as the file calls it, null when it is not imported as a whole, or stands for something else at `at`. */
+export const importTorch = (at: Node): string | null => readable(at, 'torch');
 
-/** `torch.nn.functional` as the file calls it; adds the usual `as F` when `F` is free, else the full name is used. */
-export function importFunctional(file: Node): Imported {
-  const name = aliasOf(file, 'torch.nn.functional');
+/** `torch.nn.functional` as the file calls it; adds the usual `as F` when `F` is free, else a longer name is used. */
+export function importFunctional(at: Node): Imported {
+  const file = at.file.root;
+  const name = readable(at, 'torch.nn.functional');
   if (name) return { name, edit: null };
-  const line = 'import torch.nn.functional as F';
-  if (occurrences(file, 'F').length === 0) return { name: 'F', edit: missing(file, 'torch.nn.functional', line) };
-  if (aliasOf(file, 'torch')) return { name: `${aliasOf(file, 'torch')}.nn.functional`, edit: null };
+  if (occurrences(file, 'F').length === 0) {
+    return { name: 'F', edit: missing(file, 'torch.nn.functional', 'import torch.nn.functional as F') };
+  }
+  const torch = readable(at, 'torch');
+  if (torch) return { name: `${torch}.nn.functional`, edit: null };
+  const nn = readable(at, 'torch.nn');
+  if (nn) return { name: `${nn}.functional`, edit: null };
+  if (isShadowed(at, 'torch')) refuse('`F` and `torch` are variables here: there is no name left for `F.linear`');
   return { name: 'torch.nn.functional', edit: missing(file, 'torch', 'import torch') };
+}
+
+/** The name by which `at` can read a module, null when the file imports none or that name is a variable there. */
+function readable(at: Node, module: string): string | null {
+  const name = aliasOf(at.file.root, module);
+  return name !== null && !isShadowed(at, name) ? name : null;
+}
+
+/** True when `name` is bound in a function around `at`, or (again) at the top of the file, but not by an import there. */
+function isShadowed(at: Node, name: string): boolean {
+  const file = at.file.root;
+  return occurrences(file, name.replace(/\..*$/, ''))
+    .filter(isBinding)
+    .some((binding) => {
+      if (binding.parent?.kind === 'global_statement') return true;
+      const scope = scopeOf(binding.field === 'name' ? (binding.parent ?? binding) : binding);
+      if (scope === file) return enclosing(binding, ...IMPORTS) === null && !inClass(binding);
+      return scope.start <= at.start && at.end <= scope.end;
+    });
+}
+
+/** Names of a class body are not seen from its methods. A class itself is bound around it. */
+function inClass(binding: Node): boolean {
+  const own = binding.parent?.kind === 'class_definition' && binding.field === 'name' ? binding.parent : binding;
+  return enclosing(own.parent ?? own, 'class_definition') !== null;
 }
 
 function missing(file: Node, module: string, line: string): Edit | null {

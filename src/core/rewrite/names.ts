@@ -43,6 +43,7 @@ const PATTERNS = new Set([
   'tuple_pattern',
   'list_pattern',
   'list_splat_pattern',
+  'dictionary_splat_pattern',
   'tuple',
   'list',
   'expression_list',

@@ -32,7 +32,7 @@ export function productOf(match: Match): Product {
   if (!weight) refuse('the weight that the product reads has no name here');
   if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
   if (sink.kind === 'linear') {
-    const functional = importFunctional(sink.node.file.root);
+    const functional = importFunctional(sink.node);
     return {
       weight,
       bias,
@@ -87,7 +87,7 @@ function convolution(match: Match, layer: Layer): Product {
   if (integer(kernel) !== 1 || made.splat || made.positional.length > 3 || others.length > 0) {
     refuse('the convolution has a kernel above 1, a stride, padding or groups');
   }
-  const functional = importFunctional(node.file.root);
+  const functional = importFunctional(node);
   return {
     weight,
     bias,
