@@ -8,6 +8,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, insertBefore, lineOf, replace } from './edit';
 import { callOf, elements, isView, rootName, unwrap } from './expression';
+import { hasSizesOf } from './full-rows';
 import { canHoist, conditionsOf } from './guards';
 import { productOf } from './product';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
@@ -22,9 +23,13 @@ interface Term {
 }
 
 interface Factor {
+  /** As it stands in the concatenation. */
+  readonly written: string;
   readonly text: string;
   readonly base: string;
   readonly copied: boolean;
+  /** For copies: whether they are as long as one of these tensors. */
+  readonly asLongAs: (tensors: readonly string[]) => boolean;
 }
 
 /** A distinct product of factors with the weights that it meets. */
@@ -50,6 +55,7 @@ export function differenceProduct(match: Match): Written {
 
   const parts = [...atoms].sort((a, b) => Number(isCopied(a)) - Number(isCopied(b)));
   if (parts.every(isCopied)) refuse('every block is a copy');
+  const rows = hasAllRows(blocks, factorOf) ? [] : ['the tensors beside the copies have all their rows'];
   const lines = [`${names.join(', ')} = ${product.weight}.chunk(${names.length}, dim=1)`];
   const sum = parts.map((atom, i) => {
     const name = draft.fresh(`${atom.factors.map((factor) => factor.base).join('_')}_part`);
@@ -62,7 +68,21 @@ export function differenceProduct(match: Match): Written {
   const alone =
     whole !== joined || ['assignment', 'return_statement', 'argument_list'].includes(node.parent?.kind ?? '');
   const edits = [...product.imports, insertBefore(draft.target, lines), replace(node, alone ? whole : `(${whole})`)];
-  return { edits: finished(draft, edits), conditions: [ROUNDING, ...product.conditions, ...conditionsOf(match)] };
+  return {
+    edits: finished(draft, edits),
+    conditions: [ROUNDING, ...rows, ...product.conditions, ...conditionsOf(match)],
+  };
+}
+
+/**
+ * A block without a copy is as long as all blocks; else the copies must be made as long as a free factor. Otherwise the
+ * free ones may be a bias that broadcasts too, and the sum would come out too small.
+ */
+function hasAllRows(blocks: readonly (readonly Term[])[], factorOf: (node: Node) => Factor): boolean {
+  const factors = blocks.map((terms) => terms.flatMap((term) => term.factors.map(factorOf)));
+  if (factors.some((block) => block.every((factor) => !factor.copied))) return true;
+  const free = factors.flat().flatMap((factor) => (factor.copied ? [] : [factor.written]));
+  return factors.flat().every((factor) => !factor.copied || factor.asLongAs(free));
 }
 
 function readOperands(match: Match, draft: Draft, input: Node): readonly Node[] {
@@ -132,7 +152,8 @@ function factorReader(match: Match, draft: Draft, site: Node): (node: Node) => F
     if (!copied) requireUndisturbed(node, site, draft.target);
     if (!copied) draft.emitted.push(node);
     const text = copied ? sourceText(draft, replicate, made, node) : key;
-    const factor = { text, base: /^\w+$/.test(text) ? text : rootName(node), copied };
+    const asLongAs = (tensors: readonly string[]): boolean => copied && hasSizesOf(replicate, facts, tensors);
+    const factor = { written: key, text, base: /^\w+$/.test(text) ? text : rootName(node), copied, asLongAs };
     known.set(key, factor);
     return factor;
   };

@@ -8,6 +8,7 @@ import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
 import { dropExpand, dropLetter } from './batch-product';
 import { beforeExpand } from './before-expand';
+import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
@@ -27,8 +28,9 @@ interface Builder {
 
 const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB101: [
-    { id: 'decompose', build: decompose },
-    { id: 'ikbo', build: catLinear },
+    { id: 'decompose', build: decompose, applies: (match) => !isSum(match) },
+    { id: 'ikbo', build: catLinear, applies: (match) => !isSum(match) },
+    { id: 'broadcast-add', build: broadcastAdd, applies: isSum },
   ],
   IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast }],
   IKB103: [

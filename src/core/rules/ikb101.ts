@@ -25,5 +25,6 @@ export const ikb101: Rule = {
   rewrites: [
     { id: 'decompose', title: 'Split the Linear and multiply the shared part once' },
     { id: 'ikbo', title: 'Use ikbo_lens.cat_linear with the map instead of the copy' },
+    { id: 'broadcast-add', title: 'Let the addition broadcast the shared tensor' },
   ],
 };

@@ -1,0 +1,82 @@
+/**
+ * A copy that is only added to a full tensor in front of a layer: the addition broadcasts the small one by itself, or,
+ * for groups of rows, over an axis that the full tensor is split into. IKB101 on sums.
+ */
+import type { Match } from '../judge/match';
+import { type Node, childOf, textOf } from '../python/syntax';
+import { isInteger } from './attention';
+import type { Written } from './decompose';
+import { flat, replace } from './edit';
+import { isSimple, isView, unwrap } from './expression';
+import { hasSizesOf } from './full-rows';
+import { conditionsOf } from './guards';
+import { draftFor, finished, sourceText } from './producers';
+import { refuse } from './refusal';
+import { type Replicate, agrees, broadcasts, replicateOf } from './replicate';
+import { trace } from './trace';
+
+/** True for a form that is a sum and no concatenation. */
+export const isSum = ({ form }: Match): boolean => form?.blocks.length === 1 && (form.blocks[0]?.terms.length ?? 0) > 1;
+
+export function broadcastAdd(match: Match): Written {
+  const { form } = match;
+  const terms = form?.blocks[0]?.terms ?? [];
+  if (!form?.node || form.between.length > 0) refuse('the sum is not known');
+  const facts = terms.flatMap((term) => term.factors.flatMap((atom) => atom.replicas));
+  const full = terms.some((term) => term.factors.every((atom) => atom.replicas.length === 0));
+  if (!full) refuse('no term of the sum has all rows by itself');
+  const sum = unwrap(form.node);
+  const copies = leavesOf(sum).flatMap((leaf) => {
+    const made = trace(leaf);
+    const replicate = replicateOf(made.value);
+    return replicate && agrees(replicate, facts) ? [{ leaf, made, replicate }] : [];
+  });
+  const [copy, ...more] = copies;
+  if (!copy || more.length > 0) refuse('the sum does not hold one copy whose form is known');
+  const { leaf, made, replicate } = copy;
+  const draft = draftFor(sum);
+  draft.gone.splice(0, draft.gone.length, leaf);
+  const text = sourceText(draft, replicate, made, leaf);
+  if (!broadcasts(replicate, facts)) {
+    const edit = replace(sum, grouped(sum, leaf, replicate, text));
+    return { edits: finished(draft, [edit]), conditions: [...conditionsOf(match), ...draft.stays] };
+  }
+  // A bias or a position table would broadcast along with it, and the sum would come out too small.
+  const others = leavesOf(sum)
+    .filter((other) => other !== leaf)
+    .map(flat);
+  const known = hasSizesOf(replicate, facts, others);
+  const rows = known ? [] : [`\`${others.join('` or `')}\` has all the rows that \`${flat(leaf)}\` is copied to`];
+  return {
+    edits: finished(draft, [replace(leaf, text)]),
+    conditions: [...rows, ...conditionsOf(match), ...draft.stays],
+  };
+}
+
+/** Operands of a sum, through nested sums, differences and negations. */
+function leavesOf(node: Node): readonly Node[] {
+  const at = unwrap(node);
+  const operator = childOf(at, 'operator');
+  const linear = operator !== null && ['+', '-'].includes(textOf(operator));
+  if (!linear || (at.kind !== 'binary_operator' && at.kind !== 'unary_operator')) return [node];
+  return at.children.filter((c) => c.field !== 'operator').flatMap(leavesOf);
+}
+
+/** `(x.unsqueeze(1) + full.unflatten(0, (x.shape[0], n))).flatten(0, 1)` for `x.repeat_interleave(n, dim=0) + full`. */
+function grouped(sum: Node, leaf: Node, replicate: Replicate, text: string): string {
+  const [count] = replicate.arguments;
+  const dim = /^repeats\(.*?(?:, dim=(\d+))?\)$/.exec(replicate.map([]) ?? '');
+  const operator = childOf(sum, 'operator');
+  const [left, right] = [childOf(sum, 'left'), childOf(sum, 'right')];
+  if (!dim || !count || !operator || !left || !right)
+    refuse('only rows that are repeated in a row are added group by group');
+  if (!isInteger(count)) refuse(`\`${flat(count)}\` may be a tensor of counts: groups of different sizes`);
+  if (!/^[\w.]+$/.test(text)) refuse('the tensor that is copied has no name of its own');
+  const other = left === leaf ? right : right === leaf ? left : refuse('the copy is not an operand of the outer sum');
+  const axis = Number(dim[1] ?? 0);
+  const atom = isSimple(other) || isView(other) || other.kind === 'call' ? flat(other) : `(${flat(other)})`;
+  const full = `${atom}.unflatten(${axis}, (${text}.shape[${axis}], ${flat(count)}))`;
+  const small = `${text}.unsqueeze(${axis + 1})`;
+  const [a, b] = left === leaf ? [small, full] : [full, small];
+  return `(${a} ${textOf(operator)} ${b}).flatten(${axis}, ${axis + 1})`;
+}
