@@ -5,6 +5,7 @@ import { lineOf } from './edit';
 import { callOf } from './expression';
 import { visit } from './names';
 import { refuse } from './refusal';
+import { requireUntouched } from './surgery';
 
 export interface Layer {
   /** `self.fc`, or `self.mlp` when it is the first stage of that Sequential. */
@@ -29,12 +30,17 @@ export function layerOf(match: Match): Layer | null {
     stages,
     weight: `${base}.weight`,
     bias: bias === 'none' ? null : `${base}.bias`,
-    conditions: [...conditions, ...wrappers(match.sink.node.file, text)],
+    conditions: [...conditions, ...wrappers(match.sink.node.file, text, constructor)],
   });
   const made = constructor && callOf(constructor);
   if (made && !/^(Linear|Conv[12]d)$/.test(made.method))
     refuse(`\`${text}\` is an ${made.name}, not a plain linear layer`);
+  const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
+    (node) => enclosing(node, 'class_definition') ?? [],
+  );
+  requireUntouched(match.sink.node.file, text, owners);
   if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
+  requireNoOther(constructor, text);
   const { parent } = constructor;
   if (parent?.kind === 'assignment') {
     const own = textOf(childOf(parent, 'left') ?? parent) === text && assignments(parent, text) === 1;
@@ -60,6 +66,18 @@ function assignments(node: Node, text: string): number {
     if (part.kind === 'assignment' && textOf(childOf(part, 'left') ?? part) === text) count++;
   });
   return count;
+}
+
+/** Refuses when the class that makes the layer also makes another one by that name. */
+function requireNoOther(constructor: Node, text: string): void {
+  visit(enclosing(constructor, 'class_definition') ?? constructor.file.root, (part) => {
+    if (part.kind !== 'assignment' || textOf(childOf(part, 'left') ?? part) !== text) return;
+    const value = childOf(part, 'right');
+    const made = value && callOf(value);
+    if (!made || constructor.parent?.parent === value || !/^[A-Z]/.test(made.method)) return;
+    if (!/^(Linear|Conv[12]d)$/.test(made.method))
+      refuse(`\`${text}\` is an ${made.name} at line ${lineOf(part)}, not a plain linear layer`);
+  });
 }
 
 /** Words of what works through a layer's call, or changes its weight, from outside the class that holds it. */
@@ -91,9 +109,13 @@ function wrapperLinesOf(file: SourceFile): readonly WrapperLine[] {
 }
 
 /** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
-function wrappers(file: SourceFile, text: string): readonly string[] {
+function wrappers(file: SourceFile, text: string, constructor: Node | null): readonly string[] {
   const lines = wrapperLinesOf(file);
-  const own = lines.find((line) => new RegExp(`${escape(text)}(?![\\w])`).test(line.text));
+  // `m.fc` elsewhere names the layer too, and so does the variable that it was made under.
+  const names = [escape(text.replace(/^self(?=\.)/, ''))];
+  const made = constructor?.parent?.kind === 'assignment' ? childOf(constructor.parent, 'left') : null;
+  if (made?.kind === 'identifier') names.push(`(?<![\\w.])${textOf(made)}`);
+  const own = lines.find((line) => names.some((name) => new RegExp(`${name}(?![\\w])`).test(line.text)));
   if (own) refuse(`line ${own.line} wraps or hooks \`${text}\``);
   const other = lines.find(({ word }) => word !== undefined);
   return other ? [`what line ${other.line} does (\`${other.word}\`) does not concern \`${text}\``] : [];

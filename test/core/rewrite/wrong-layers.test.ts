@@ -1,0 +1,81 @@
+import { type Expected, type Model, expectRewrite, modelText } from './wrong';
+
+const check = (title: string, model: Model, expected: Expected): void => {
+  it(title, () => expectRewrite(modelText(model), 'decompose', expected));
+};
+
+const refused = (reason: RegExp): Expected => ({ tier: 'none', reason });
+const safe: Expected = { tier: 'safe' };
+
+const subclass = (...body: string[]): Model => ({ tail: ['class Sub(Model):', ...body.map((line) => `    ${line}`)] });
+const init = (...lines: string[]): string[] => ['def __init__(self):', ...lines.map((line) => `    ${line}`)];
+const outside = (...lines: string[]): Model => ({
+  tail: ['def build():', '    m = Model()', ...lines.map((line) => `    ${line}`), '    return m'],
+});
+const made = (...lines: string[]): Model => ({ init: lines });
+const LAYER = 'self.fc = nn.Linear(10, 8)';
+
+describe('rewrites: a layer that is not what its name says', () => {
+  const replaced = refused(/line \d+ puts another module in the place of `(self|m)\.fc`/i);
+  check('a subclass that replaces it', subclass(...init('super().__init__()', 'self.fc = nn.Identity()')), replaced);
+  check(
+    'a subclass of a subclass',
+    {
+      tail: ['class A(Model):', '    pass', 'class B(A):', '    def setup(self):', '        self.fc = nn.Tanh()'],
+    },
+    replaced,
+  );
+  check('a subclass that makes it a method', subclass('def fc(self, x):', '    return x'), refused(/subclass/));
+  check(
+    'a subclass that makes it a property',
+    subclass('@property', 'def fc(self):', '    return id'),
+    refused(/subclass/),
+  );
+  check('a subclass with a class attribute', subclass('fc = None'), refused(/subclass/));
+  check('a subclass that adds another layer', subclass(...init('super().__init__()', 'self.out = nn.Tanh()')), safe);
+  check(
+    'another class with such a layer',
+    { tail: ['class C(nn.Module):', ...init('self.fc = nn.Tanh()').map((l) => `    ${l}`)] },
+    safe,
+  );
+  check('a caller that replaces it', outside('m.fc = nn.Tanh()'), replaced);
+  check('a caller that replaces two', outside('m.x, m.fc = 1, nn.Tanh()'), replaced);
+  check('a caller that deletes it', outside('del m.fc'), replaced);
+  check('a caller that reads it', outside('print(m.fc)', 'w = m.fc.weight'), safe);
+  check('a caller that shares its weight', outside('m.fc.weight = m.other.weight'), safe);
+  check('setattr', outside("setattr(m, 'fc', nn.Tanh())"), refused(/may put another module/));
+  check('_modules', outside('m._modules["fc"] = nn.Tanh()'), refused(/may put another module/));
+  check('a forward of its own', made(LAYER, 'self.fc.forward = lambda x: x * 0'), refused(/replaces the forward/));
+  check('a forward set outside', outside('m.fc.forward = print'), refused(/replaces the forward/));
+  check('a hook outside', outside('m.fc.register_forward_hook(print)'), refused(/wraps or hooks/));
+  check('a weight norm outside', outside('nn.utils.weight_norm(m.fc)'), refused(/wraps or hooks/));
+  check(
+    'a hook by another name',
+    made('fc = nn.Linear(10, 8)', 'fc.register_forward_hook(print)', 'self.fc = fc'),
+    refused(/wraps or hooks `self\.fc`/),
+  );
+  check(
+    'a Sequential of a list',
+    made('ls = []', 'for _ in range(2):', '    ls += [nn.Linear(10, 10), nn.ReLU()]', 'self.fc = nn.Sequential(*ls)'),
+    refused(/nn\.Sequential at line/),
+  );
+  check(
+    'another layer in a branch',
+    made(LAYER, 'if torch.cuda.is_available():', '    self.fc = nn.Tanh()'),
+    refused(/nn\.Tanh at line/),
+  );
+  check(
+    'another stage',
+    {
+      init: ['self.fc = nn.Sequential(nn.Linear(10, 8), nn.ReLU())'],
+      ...outside('m.fc[0] = nn.Tanh()'),
+    },
+    refused(/changes `m\.fc`/),
+  );
+  check(
+    'a stage put in front',
+    { init: ['self.fc = nn.Sequential(nn.Linear(10, 8), nn.ReLU())', 'self.fc.insert(0, nn.Tanh())'] },
+    refused(/changes `self\.fc`/),
+  );
+  check('a plain Sequential', { init: ['self.fc = nn.Sequential(nn.Linear(10, 8), nn.ReLU())'] }, safe);
+});
