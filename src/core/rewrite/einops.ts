@@ -3,7 +3,7 @@ import type { ReplicaFact } from '../judge/match';
 import { textOf } from '../python/syntax';
 import { flat } from './edit';
 import type { Call } from './expression';
-import type { Replicate } from './replicate';
+import type { Replicate } from './replica';
 
 /** Reads one call. Null when the pattern does more than one such thing. */
 export function einopsRepeat(call: Call): Replicate | null {

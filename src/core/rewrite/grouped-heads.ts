@@ -1,12 +1,12 @@
 /** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
 import type { AttentionOperand, Match } from '../judge/match';
-import { type Node, childOf, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, statementOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { type Edit, flat, replace } from './edit';
-import { type Call, argument, callOf, integer, isSimple } from './expression';
+import { type Call, argument, callOf, isSimple } from './expression';
 import { conditionsOf } from './guards';
-import { visit } from './names';
+import { helperCopy } from './helper';
 import { type Draft, draftFor, finished, removeDefinitions } from './producers';
 import { refuse } from './refusal';
 import { replicateOf } from './replicate';
@@ -127,67 +127,4 @@ function head(draft: Draft, operand: Node, facts: AttentionOperand): Head {
   removeDefinitions(draft, made.definitions);
   requireUndisturbed(copy.source, from, draft.target);
   return { argument: operand, text: flat(copy.source), count: flat(copy.count), proved: copy.proved };
-}
-
-interface HelperCopy {
-  readonly source: Node;
-  readonly count: Node;
-  readonly proved: boolean;
-}
-
-/** `repeat_kv(x, n)`: read in the helper's body where it is in this file, else believed by its name. */
-function helperCopy(value: Node): HelperCopy | null {
-  const call = callOf(value);
-  const [source, count, ...more] = call?.positional ?? [];
-  if (!call || call.splat || call.keywords.size > 0 || !source || !count || more.length > 0) return null;
-  const helper = functionNamed(value.file.root, call.method);
-  if (helper) return repeatsFirst(helper) ? { source, count, proved: true } : null;
-  return /repeat_kv$/.test(call.method) ? { source, count, proved: false } : null;
-}
-
-function functionNamed(root: Node, name: string): Node | null {
-  const found: Node[] = [];
-  visit(root, (node) => {
-    if (node.kind === 'function_definition' && textOf(childOf(node, 'name') ?? node) === name) found.push(node);
-  });
-  return found.length === 1 ? (found[0] ?? null) : null;
-}
-
-/** True when every return of `helper(x, n)` is `x` with each of axis 1 n times in a row, or `x` itself for n == 1. */
-function repeatsFirst(helper: Node): boolean {
-  const parameters = (childOf(helper, 'parameters')?.children ?? []).map((p) => textOf(p.children[0] ?? p));
-  const [x, n] = parameters[0] === 'self' ? parameters.slice(1) : parameters;
-  const returns: Node[] = [];
-  visit(helper, (node) => {
-    if (node.kind === 'return_statement' && scopeOf(node) === helper) returns.push(node);
-  });
-  let copies = 0;
-  return (
-    returns.every((statement) => {
-      const [result] = statement.children;
-      if (!result) return false;
-      const { value, definitions } = trace(result);
-      if (textOf(value) === x && definitions.length === 0)
-        return statement.parent?.parent?.kind === 'if_statement' && isOne(statement, n);
-      const copy = replicateOf(value);
-      copies++;
-      const [count] = copy?.arguments ?? [];
-      return (
-        copy?.kind === 'blocks' &&
-        copy.suffix === '' &&
-        copy.apply?.('').endsWith('dim=1)') === true &&
-        textOf(copy.source) === x &&
-        count !== undefined &&
-        textOf(count) === n
-      );
-    }) && copies > 0
-  );
-}
-
-/** `if n == 1: return x` */
-function isOne(statement: Node, n: string | undefined): boolean {
-  const condition = statement.parent?.parent ? childOf(statement.parent.parent, 'condition') : null;
-  const [left, right] =
-    condition?.kind === 'comparison_operator' ? condition.children.filter((c) => c.field !== 'operators') : [];
-  return left !== undefined && right !== undefined && textOf(left) === n && integer(right) === 1;
 }
