@@ -14,7 +14,7 @@ import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
-import { producers } from './producers';
+import { producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, either, unknown } from './state';
@@ -132,7 +132,10 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     const small = model.node.end - model.node.start < SHORT;
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
     const follow =
-      (frame.building && builds(model, project)) || small || given || (producers(model).own && !quiet.has(model.node));
+      (frame.building && builds(model, project)) ||
+      small ||
+      given ||
+      (producesReplicas(model) && !quiet.has(model.node));
     if (!follow) return unknown();
     const inner: Frame = {
       function: model,
@@ -276,9 +279,18 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   }
 
   const imported = importedProducers(project);
-  for (const model of project.main.functions) {
-    if (model.name === '__init__' || !(producers(model).reachable || imported.test(model))) continue;
-    for (const owner of ownersOf(model)) evaluateEntry(model, owner);
+  const waiting = new Set(project.main.functions.filter((f) => f.name !== '__init__'));
+  const start = [...waiting].filter((f) => producesReplicas(f) || imported.test(f));
+  for (let next: readonly FunctionModel[] = start; next.length > 0;) {
+    for (const model of next) {
+      waiting.delete(model);
+      for (const owner of ownersOf(model)) evaluateEntry(model, owner);
+    }
+    // Whose result holds a replica hands it to what calls it, or to the modules that contain it.
+    next = usersOf(
+      next.filter((f) => !quiet.has(f.node)),
+      waiting,
+    );
   }
 
   /** A method of a mixin runs as part of the modules of the file that derive from it. */
@@ -298,6 +310,17 @@ function builds(model: FunctionModel, project: Project): boolean {
   return /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
 }
 
+/** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
+function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
+  const isCalled = (f: FunctionModel): boolean => f.name === 'forward' || f.name.startsWith('__');
+  const names = [...new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)))];
+  if (names.length === 0) return [];
+  const used = new RegExp(`[^.\\w](self\\.|\\w+\\.)?(${names.join('|')})\\(`);
+  const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
+  const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
+  return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
+}
+
 /** Functions that call an imported one which makes replicas. */
 function importedProducers(project: Project): { test(model: FunctionModel): boolean } {
   const { main } = project;
@@ -308,11 +331,11 @@ function importedProducers(project: Project): { test(model: FunctionModel): bool
       ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
     ];
     const found = uses.length > 0 ? project.lookup(name, main) : null;
-    if (found?.kind === 'function') return producers(found).own ? [name] : [];
+    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
     if (found?.kind !== 'module') return [];
     const makes = (member: string): boolean => {
       const made = found.file.names.get(member);
-      return made?.kind === 'function' && producers(made).own;
+      return made?.kind === 'function' && producesReplicas(made);
     };
     return uses.filter(makes).map((member) => `${name}\\.${member}`);
   });

@@ -85,21 +85,18 @@ export function modelOf(file: SourceFile): FileModel {
   function definition(node: Node, owner: ClassModel | null): FunctionModel | ClassModel | null {
     const decorators = node.kind === 'decorated_definition' ? node.children.filter((c) => c.kind === 'decorator') : [];
     const inner = node.kind === 'decorated_definition' ? childOf(node, 'definition') : node;
-    const name = inner && childOf(inner, 'name');
-    if (!inner || !name) return null;
+    if (!inner) return null;
     if (inner.kind === 'function_definition') {
+      // Read from the text: asking for the name's node would make those of all parameters.
+      const name = /^(?:async\s+)?def\s+([^\s(]+)/.exec(file.text.slice(inner.start, inner.start + 200))?.[1];
+      if (name === undefined) return null;
       const texts = decorators.map((d) => textOf(d).replace(/^@\s*/, ''));
-      const made: FunctionModel = {
-        kind: 'function',
-        name: textOf(name),
-        node: inner,
-        file: model,
-        owner,
-        decorators: texts,
-      };
+      const made: FunctionModel = { kind: 'function', name, node: inner, file: model, owner, decorators: texts };
       functions.push(made);
       return made;
     }
+    const name = childOf(inner, 'name');
+    if (!name) return null;
     return classOf(inner, textOf(name));
   }
 

@@ -93,6 +93,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   for (let id = 0; id <= language.fieldCount; id++) fields.push(language.fieldNameForId(id));
   const comment = kinds.indexOf('comment');
   const block = kinds.indexOf('block');
+  const definition = kinds.indexOf('function_definition');
   const continuation = kinds.indexOf('line_continuation');
 
   function parse(path: string, text: string, old: Tree | null): ParsedFile {
@@ -109,8 +110,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     let lineStarts: number[] | null = null;
 
     /**
-     * Children of the node with that descendant index, and theirs in turn, down to blocks: those are made when asked
-     * for, so that the body of a function that nobody evaluates costs nothing.
+     * Children of the node with that descendant index, and theirs in turn, down to functions and blocks: those are made
+     * when asked for, so that a function that nobody evaluates costs nothing.
      */
     function childrenAt(parent: Node, index: number): readonly Node[] {
       if (!open) return [];
@@ -141,7 +142,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           type === ERROR_TYPE || missing,
           file,
         );
-        if (type !== block) child.adopt(walkChildren(child));
+        if (type !== block && type !== definition) child.adopt(walkChildren(child));
         children.push(child);
       } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
       module._ts_tree_cursor_goto_parent_wasm(address);

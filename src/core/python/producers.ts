@@ -1,59 +1,34 @@
-/** Which functions can make a replica at all: only those are evaluated, and what calls them. */
+/** Which functions can make a replica at all: only those are evaluated, and what uses their results. */
 import type { FileModel, FunctionModel } from './model';
 
 /** What a replica is made by. Cheap to test and rather too wide. */
 const PRODUCER = new RegExp(
   [
-    '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors|matmul)\\b',
-    // Rows picked by an index that may be many-to-one.
-    '\\[(?:self\\.)?(row|col|src|dst|i|j|idx_i|idx_j|index|idx|inverse|inverse_indices|batch|batch_index|edge_type|rel_type|\\w+_(idx|index|to_\\w+))\\]',
-    '\\w\\[\\s*edge(_label)?_index\\[',
-    '\\[[^\\]\\n]*//',
+    '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors)\\b',
+    '\\b(searchsorted|bucketize|edge_index|edge_label_index|triu_indices)\\b.*[\\])]|\\barange\\([^)\\n]*\\)\\s*//',
+    // Rows picked by an index whose name says that it is many-to-one.
+    '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
     // The same tensor stacked or concatenated several times.
     '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
   ].join('|'),
 );
+/** Rows picked by an index that the same function sums by. */
+const SCATTERED = /\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/;
+/** A product that may broadcast a parameter inside. */
+const PRODUCT = /\bmatmul\b/;
 
-interface Producers {
-  /** The function's own text has a producer. */
-  readonly own: boolean;
-  /** It, or a function of the file that it names, has. */
-  readonly reachable: boolean;
+function produces(text: string, file: FileModel): boolean {
+  if (PRODUCER.test(text)) return true;
+  if (SCATTERED.test(text) && /\w\[\w+\]/.test(text)) return true;
+  return PRODUCT.test(text) && file.file.text.includes('Parameter(');
 }
 
-const cache = new WeakMap<FileModel, ReadonlyMap<FunctionModel, Producers>>();
-const single = new WeakMap<FunctionModel['node'], Producers>();
+const cache = new WeakMap<FunctionModel['node'], boolean>();
 
-export function producers(model: FunctionModel): Producers {
-  const inFile = (cache.get(model.file) ?? analyse(model.file)).get(model);
-  if (inFile) return inFile;
-  // Lambdas and nested functions.
-  const known = single.get(model.node);
-  if (known) return known;
-  const own = PRODUCER.test(model.node.file.text.slice(model.node.start, model.node.end));
-  const made = { own, reachable: own };
-  single.set(model.node, made);
-  return made;
-}
-
-function analyse(file: FileModel): ReadonlyMap<FunctionModel, Producers> {
-  const texts = new Map(file.functions.map((f) => [f, f.node.file.text.slice(f.node.start, f.node.end)]));
-  const own = new Set(file.functions.filter((f) => PRODUCER.test(texts.get(f) ?? '')));
-  const reachable = new Set(own);
-  const names = new Set([...own].map((f) => (f.name === 'forward' ? f.owner?.name : f.name) ?? f.name));
-  for (let changed = names.size > 0; changed;) {
-    changed = false;
-    const called = new RegExp(`\\b(${[...names].filter((n) => /^\w+$/.test(n)).join('|')})\\b`);
-    for (const [f, text] of texts) {
-      if (reachable.has(f) || !called.test(text.slice(text.indexOf('(')))) continue;
-      reachable.add(f);
-      if (!names.has(f.name)) {
-        names.add(f.name);
-        changed = true;
-      }
-    }
-  }
-  const result = new Map(file.functions.map((f) => [f, { own: own.has(f), reachable: reachable.has(f) }]));
-  cache.set(file, result);
-  return result;
+/** Does the text of the function have what makes a replica? */
+export function producesReplicas(model: FunctionModel): boolean {
+  const { node, file } = model;
+  const known = cache.get(node) ?? produces(node.file.text.slice(node.start, node.end), file);
+  cache.set(node, known);
+  return known;
 }

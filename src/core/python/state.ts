@@ -198,13 +198,18 @@ export function possible(value: Value, path: readonly Condition[]): readonly Opt
   return left.length > 0 ? left : value.options;
 }
 
+function hasUnion(values: readonly Value[]): boolean {
+  for (const value of values) if (value.kind === 'union') return true;
+  return false;
+}
+
 /** Applies a function to each choice of its arguments that is consistent, at most four, and joins the results. */
 export function lift(
   values: readonly Value[],
   path: readonly Condition[],
   apply: (values: readonly Value[]) => Value,
 ): Value {
-  if (!values.some((v) => v.kind === 'union')) return apply(values);
+  if (!hasUnion(values)) return apply(values);
   let choices: { values: Value[]; when: readonly Condition[] }[] = [{ values: [], when: [] }];
   for (const value of values) {
     choices = choices.flatMap((choice) =>

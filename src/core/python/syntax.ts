@@ -27,7 +27,10 @@ export interface SourceFile {
 
 export const textOf = (node: Node): string => node.file.text.slice(node.start, node.end);
 
-export const childOf = (node: Node, field: string): Node | null => node.children.find((c) => c.field === field) ?? null;
+export function childOf(node: Node, field: string): Node | null {
+  for (const child of node.children) if (child.field === field) return child;
+  return null;
+}
 
 export const childrenOf = (node: Node, field: string): readonly Node[] =>
   node.children.filter((c) => c.field === field);

@@ -131,10 +131,19 @@ export function conditionOf(node: Node, frame: Frame): Condition {
 function makeCondition(node: Node, frame: Frame): Condition {
   const text = textOf(node).replace(/\s+/g, ' ');
   const names = text.match(/[A-Za-z_][\w.]*/g) ?? [];
-  const scope = frame.function?.node;
-  const body = scope ? scope.file.text.slice(scope.start, scope.end) : '';
-  const stable = names.every(
-    (name) => !new RegExp(`(^|[^\\w.])${name.replace(/\./g, '\\.')}\\s*(=[^=]|,[^=\\n]*=[^=]|[-+*/]=)`).test(body),
-  );
+  const changing = frame.function ? assignedIn(frame.function.node) : null;
+  const stable = names.every((name) => !changing?.has(name));
   return { key: stable ? text : `${text}@${node.start}`, text, holds: true };
+}
+
+const assigned = new WeakMap<Node, ReadonlySet<string>>();
+
+/** Names and attributes that a function assigns, by its text. */
+function assignedIn(scope: Node): ReadonlySet<string> {
+  const known = assigned.get(scope);
+  if (known) return known;
+  const targets = textOf(scope).matchAll(/([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
+  const names = new Set([...targets].map((match) => match[1] ?? ''));
+  assigned.set(scope, names);
+  return names;
 }
