@@ -56,8 +56,8 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
       target: given.target,
       force: given.force,
     });
-    for (const { finding, title, reason } of rewritten.outcomes) {
-      const outcome = reason === null ? title : `not rewritten: ${reason}`;
+    for (const { finding, title, reason, condition } of rewritten.outcomes) {
+      const outcome = reason !== null ? `not rewritten: ${reason}` : condition ? `${title} (${condition})` : title;
       context.output.error(`${finding.path}:${finding.line}: ${finding.rule} ${outcome}\n`);
     }
     const done = rewritten.outcomes.filter(({ reason }) => reason === null).length;

@@ -78,6 +78,8 @@ export interface RewriteOutcome {
   readonly title: string;
   /** Null when it was applied, else why it was not. */
   readonly reason: string | null;
+  /** Under what condition the results are the same; null for always. */
+  readonly condition: string | null;
 }
 
 export interface RewrittenModel {
@@ -110,9 +112,9 @@ export function rewriteModel(path: string, source: ByteSource, options: RewriteO
     options.force ?? false,
     options.target ?? 'standard',
   );
-  const told = outcomes.flatMap(({ match, id, title, reason }) => {
+  const told = outcomes.flatMap(({ match, id, title, reason, condition }) => {
     const finding = chosen.find((other) => other.match === match)?.finding;
-    return finding ? [{ finding, id, title, reason }] : [];
+    return finding ? [{ finding, id, title, reason, condition }] : [];
   });
   return { outcomes: told, pieces, size: sizeOf(pieces) };
 }

@@ -27,12 +27,12 @@ function offer(analysed: Analysed, path: string, text: string, match: OnnxMatch)
   const { outcomes, pieces } = planRewrites(analysed, [match], false);
   const [outcome] = outcomes;
   if (!outcome) throw new Error('a match without an outcome');
-  const { id, title, reason } = outcome;
+  const { id, title, reason, condition } = outcome;
   if (reason !== null) return { id, title, tier: 'none', reason, edits: [] };
   const after = printModel(readModel(pieceSource(analysed.model.source, pieces))).text;
   const edits = lineEdits(path, text, after);
   const exact = applyEdits(text, edits) === after ? edits : [{ path, start: 0, end: text.length, text: after }];
-  return { id, title, tier: 'safe', reason: null, edits: exact };
+  return { id, title, tier: condition === null ? 'safe' : 'suggestion', reason: condition, edits: exact };
 }
 
 function tooMany(analysed: Analysed, match: OnnxMatch): Rewrite {

@@ -104,6 +104,14 @@ describe('onnx verdicts', () => {
     }
   });
 
+  it('prints the condition of a rewrite that an empty axis would break', () => {
+    const offered = (name: string): unknown =>
+      check(pattern(name)).map(({ rewrites }) => [rewrites[0]?.tier, rewrites[0]?.reason]);
+    assert.deepEqual(offered('op17_dyn/gqa_repeat_kv'), [['suggestion', 'correct where no size of the product is 0']]);
+    assert.deepEqual(offered('op17_static/gqa_repeat_kv'), [['safe', null]]);
+    assert.deepEqual(offered('op17_dyn/index'), [['safe', null]]);
+  });
+
   it('calls a constant copied to a fixed size baked in, where the model itself is not fixed', () => {
     const bytes = bytesOfFile(pattern('op17_static/dec_layer'));
     const source = memorySource(bytes);

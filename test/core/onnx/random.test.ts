@@ -331,8 +331,12 @@ function prove(models: readonly { bytes: Uint8Array; given: unknown }[], target:
       writeFileSync(paths[0], bytes);
       writeFileSync(paths[1], after);
       const analysed = analyse(readModel(source));
-      for (const small of [false, true]) {
-        const inputs = probeInputs(analysed, probeSizes(analysed, small), i);
+      // Different primes, a single source, and no rows at all where the rewrite does not rule that out.
+      const sizes = [probeSizes(analysed, false), probeSizes(analysed, true)];
+      const always = done.every(({ condition }) => condition === null);
+      if (always) sizes.push(probeSizes(analysed, false, { B: 0 }), probeSizes(analysed, false, { B: 3, T: 0, S: 1 }));
+      for (const set of sizes) {
+        const inputs = probeInputs(analysed, set, i);
         jobs.push(JSON.stringify({ name: JSON.stringify(given), before: paths[0], after: paths[1], inputs }));
       }
     });

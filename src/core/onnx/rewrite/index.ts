@@ -15,6 +15,8 @@ export interface Outcome {
   readonly title: string;
   /** Null when it was applied. */
   readonly reason: string | null;
+  /** Under what condition the results are the same; null for always. */
+  readonly condition: string | null;
 }
 
 export interface Plan {
@@ -32,8 +34,8 @@ export function planRewrites(
   const { model, program, spread } = analysed;
   let builder: Builder = createBuilder(program, target);
   const outcomes = matches.map((match): Outcome => {
-    const { kind, result } = planMatch(builder, spread, match, force);
-    const outcome = { match, id: kind.id, title: kind.title };
+    const { kind, condition, result } = planMatch(builder, spread, match, force);
+    const outcome = { match, id: kind.id, title: kind.title, condition };
     if (typeof result === 'string') return { ...outcome, reason: result };
     builder = result;
     return { ...outcome, reason: null };

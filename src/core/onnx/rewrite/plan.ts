@@ -1,4 +1,5 @@
 /** Which rewrite fits a match, whether it pays, and why not where it does not. */
+import { valueOf } from '../../tensor/dim';
 import type { Event } from '../judge/events';
 import { ratioOf } from '../judge/layout';
 import type { OnnxMatch } from '../judge/select';
@@ -83,6 +84,8 @@ export function costObjection(match: OnnxMatch): string | null {
 
 export interface Planned {
   readonly kind: Pick<RewriteKind, 'id' | 'title'>;
+  /** Under what condition the result is the same; null for always. */
+  readonly condition: string | null;
   /** The builder with the match rewritten, or the reason why not. Nothing half done stays behind. */
   readonly result: Builder | string;
 }
@@ -90,10 +93,20 @@ export interface Planned {
 export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, force: boolean): Planned {
   const kind = kindOf(match);
   const objection = objectionTo(builder, match, force);
-  if (objection !== null) return { kind, result: objection };
+  if (objection !== null) return { kind, condition: null, result: objection };
   const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
-  if (typeof whole !== 'string') return { kind: LOOKUP, result: whole };
-  return { kind, result: attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event))) };
+  if (typeof whole !== 'string') return { kind: LOOKUP, condition: null, result: whole };
+  const result = attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event)));
+  return { kind, condition: conditionOf(builder, match), result };
+}
+
+/** A product that broadcasts, and a reshape with an open size, fail in runtimes where an axis has no rows at all. */
+function conditionOf(builder: Builder, match: OnnxMatch): string | null {
+  const kind = kindOf(match);
+  if (kind !== FOLD && kind !== DROP) return null;
+  const values = match.events.flatMap(({ sink }) => sink.inputs);
+  const fixed = values.every((value) => !value || builder.program.shape(value)?.every((dim) => valueOf(dim) !== null));
+  return fixed ? null : 'correct where no size of the product is 0';
 }
 
 function objectionTo(builder: Builder, match: OnnxMatch, force: boolean): string | null {

@@ -131,11 +131,14 @@ function rowIndex(
     );
   }
   if (!rows && count === null) refuse('the number of copies is not at hand');
+  if (builder.opset < 12) refuse('a computed index needs opset 12');
   const total = scalar(place, count ?? rows ?? 0);
   const all = addNode(place, 'Range', [ints(builder, [0], true), total, ints(builder, [1], true)]);
-  const size = scalar(place, source ?? { of: value.name, axis });
+  // With no rows at all nothing is divided, but the divisor must not be 0 for that.
+  const positive = (name: string): string => addNode(place, 'Max', [name, ints(builder, [1], true)]);
+  const size = positive(scalar(place, source ?? { of: value.name, axis }));
   if (kind === 'cycle') return addNode(place, 'Mod', [all, size]);
-  return addNode(place, 'Div', [all, addNode(place, 'Div', [total, size])]);
+  return addNode(place, 'Div', [all, positive(addNode(place, 'Div', [total, size]))]);
 }
 
 function scalar(place: Place, size: Size): string {
