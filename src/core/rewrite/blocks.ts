@@ -2,7 +2,8 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { flat, lineOf } from './edit';
+import { isWhole } from './dtypes';
+import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { type Draft, hoist, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
@@ -40,6 +41,8 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
   if (!list || !operands) refuse(`the list that line ${lineOf(call.node)} concatenates is not written out there`);
   if (operands.length !== form.blocks.length) refuse('the concatenation is nested in another one');
 
+  const whole = operands.find(isWhole);
+  if (whole) refuse(`\`${shortly(whole)}\` may hold integers or booleans, which only the concatenation converts`);
   const site = statementOf(call.node);
   const gone = removeDefinitions(draft, made.definitions);
   const parts = operands.map((operand, i) => {

@@ -1,11 +1,14 @@
 /** Whether an expression, moved down from one statement to another, still gives the same value there. */
 import { type Node, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { lineOf, shortly } from './edit';
+import { effectIn } from './effects';
 import { isBinding, isMutation, occurrencesBetween, visit } from './names';
 import { refuse } from './refusal';
 
 /** Refuses when `expression` would not give the same value at `to` as it did at `from`. */
 export function requireUndisturbed(expression: Node, from: Node, to: Node, what: 'all' | 'writes' = 'all'): void {
+  const effect = what === 'all' ? effectIn(expression) : null;
+  if (effect) refuse(`line ${lineOf(effect)}: \`${shortly(effect)}\` may have an effect, and would run later`);
   const reason = disturbance(expression, from, to, what);
   if (reason !== null) refuse(reason);
 }

@@ -87,6 +87,12 @@ export function flat(node: Node): string {
     .replace(/\n/g, ' ');
 }
 
+/** An expression as a message quotes it: on one line, cut where it is long. */
+export const shortly = (node: Node): string => {
+  const text = textOf(node).replace(/\s+/g, ' ');
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+};
+
 /** Edits by place. Refuses edits that overlap: two parts of a rewrite want to change the same text. */
 export function inOrder(edits: readonly Edit[]): readonly Edit[] {
   const sorted = edits

@@ -1,0 +1,37 @@
+/** Calls that may do more than give a value: those cannot run later than they did, or twice. */
+import type { Node } from '../python/syntax';
+import { callOf } from './expression';
+import { visit } from './names';
+
+const BUILTINS = new Set('len int float bool min max sum abs round range tuple list sorted divmod'.split(' '));
+
+const METHODS = new Set(
+  (
+    'size numel dim ndimension stride element_size item tolist long int short bool float half double bfloat16 to type ' +
+    'type_as cpu cuda view view_as reshape reshape_as flatten unflatten unsqueeze squeeze transpose permute expand ' +
+    'expand_as repeat repeat_interleave contiguous detach clone sum mean max min argmax argmin amax amin prod cumsum ' +
+    'clamp floor ceil round abs floor_divide div mul add sub remainder nonzero unique flip roll sort argsort gather ' +
+    'index_select narrow split chunk unbind diff bincount searchsorted eq ne lt gt le ge any all'
+  ).split(' '),
+);
+
+/** The first part of an expression that may have an effect, or null. */
+export function effectIn(expression: Node): Node | null {
+  let found: Node | null = null;
+  visit(expression, (node) => {
+    if (found) return;
+    const call = callOf(node);
+    const effect = call ? !isPure(call.name, call.method, call.receiver !== null) : isEffect(node);
+    if (effect || (node.kind === 'call' && !call)) found = node;
+  });
+  return found;
+}
+
+const isEffect = (node: Node): boolean => ['named_expression', 'await', 'yield'].includes(node.kind);
+
+function isPure(name: string, method: string, hasReceiver: boolean): boolean {
+  if (!hasReceiver) return BUILTINS.has(name);
+  if (/^torch\.\w+$/.test(name))
+    return !/^(rand|bernoulli|multinomial|normal|poisson|empty|manual_seed|set_)|_$/.test(method);
+  return METHODS.has(method);
+}

@@ -1,0 +1,48 @@
+import { type Expected, type Model, expectRewrite, modelText } from './wrong';
+
+const check = (title: string, model: Model, expected: Expected, id = 'decompose'): void => {
+  it(title, () => expectRewrite(modelText(model), id, expected));
+};
+const forward = (block: string, ...lines: string[]): Model => ({
+  forward: [...lines, 'u = user.repeat_interleave(n, dim=0)', `return self.fc(torch.cat([u, ${block}], dim=-1))`],
+});
+
+describe('rewrites: blocks that a concatenation converts', () => {
+  const refused: Expected = { tier: 'none', reason: /may hold integers or booleans/ };
+  const named = (block: string, line: string): Model => forward(block, line);
+  check('a comparison', forward('item > 0'), refused);
+  check('a comparison under a name', named('m', 'm = item > 0'), refused);
+  check('a view of a comparison', forward('(item > 0)[:, None]'), refused);
+  check('a negated mask', forward('~item'), refused);
+  check('long()', named('m', 'm = item.long()'), refused);
+  check('a view of bool()', named('m', 'm = item.bool().unsqueeze(-1)'), refused);
+  check('to(torch.int64)', named('m', 'm = item.to(torch.int64)'), refused);
+  check('one_hot', named('m', 'm = F.one_hot(item, 6)'), refused);
+  check('a mask', { ...forward('mask'), signature: 'user, mask, n' }, refused);
+  check('ids', { ...forward('item_ids'), signature: 'user, item_ids, n' }, refused);
+  check('a float mask', { ...named('m', 'm = mask.float()'), signature: 'user, mask, n' }, { tier: 'safe' });
+  check('a comparison made float', named('m', 'm = (item > 0).float()'), { tier: 'safe' });
+  check('to(torch.float32)', named('m', 'm = item.to(torch.float32)'), { tier: 'safe' });
+  check('to a device', named('m', 'm = item.to(self.device)'), { tier: 'safe' });
+  check('also for ikbo_lens', forward('item > 0'), refused, 'ikbo');
+});
+
+describe('rewrites: maps whose arguments have effects', () => {
+  const counted = (count: string): Model => ({
+    forward: [
+      `u = user.repeat_interleave(${count}, dim=0)`,
+      'x = torch.cat([u, item], dim=-1)',
+      'z = next(n)',
+      'return self.fc(x) * z',
+    ],
+  });
+  const refused: Expected = { tier: 'none', reason: /may have an effect, and would run later/ };
+  check('next()', counted('next(n)'), refused);
+  check('pop()', counted('n.pop()'), refused);
+  check('a method of the model', counted('self.count()'), refused);
+  check('a random number', counted('torch.randint(1, 3, ()).item()'), refused);
+  check('a walrus', counted('(m := 3)'), refused);
+  check('next() for ikbo_lens', counted('next(n)'), refused, 'ikbo');
+  check('a size', counted('item.shape[0] // user.size(0)'), { tier: 'safe' });
+  check('len()', counted('len(item)'), { tier: 'safe' });
+});
