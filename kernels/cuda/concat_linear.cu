@@ -59,8 +59,8 @@ struct AddendPart {
 };
 
 template <typename T, int Width, bool Resident>
-IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles, const ConcatLinearWork &work,
-                         int first_column, int warpgroup, int thread) {
+IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles,
+                         const ConcatLinearWork &work, int first_column, int warpgroup, int thread) {
     constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
     constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
     const int lane = thread % 32, warp = thread / 32;
@@ -203,9 +203,10 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
                     load_inputs(memory, tiles, work.ring, rank, locate, load_box);
                 }
             } else {
-                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate, [&](uint32_t from, int row, int part) {
-                    tma_store(output, from, first_column + part * kConcatStagedColumns, row);
-                });
+                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate,
+                              [&](uint32_t from, int row, int part) {
+                                  tma_store(output, from, first_column + part * kConcatStagedColumns, row);
+                              });
             }
         }
         __syncwarp();
@@ -233,7 +234,8 @@ IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, con
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
         float d[Width / 2];
-        consumer.template tile<kRingBlockK / kStepK>(d, work.ring.k_blocks - 1, 0, [] {}, [] {});
+        consumer.template tile<kRingBlockK / kStepK>(
+            d, work.ring.k_blocks - 1, 0, [] {}, [] {});
         if (work.bias != nullptr && split == 0) {
             const T *bias = static_cast<const T *>(work.bias);
 #pragma unroll
@@ -246,7 +248,8 @@ IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, con
         for (int h = 0; h < 2; ++h) {
             const int row = tiles.chunk(tile, warpgroup) * kRingChunk + my_row + 8 * h;
             if (row >= work.rows) continue;
-            const int64_t at = (static_cast<int64_t>(split) * work.rows + row) * work.stride + first_column + interleaved_column(pair);
+            const int64_t at =
+                (static_cast<int64_t>(split) * work.rows + row) * work.stride + first_column + interleaved_column(pair);
 #pragma unroll
             for (int j = 0; j < Width / 8; j += 4) {
                 const float *v = d + 4 * j + 2 * h;
@@ -296,7 +299,8 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
         __syncwarp();
     } else {
         more_registers<232>();
-        consume_parts<T, Width>(memory, tiles, work, split, first_column, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        consume_parts<T, Width>(memory, tiles, work, split, first_column, warpgroup,
+                                static_cast<int>(threadIdx.x) % 128);
         __syncwarp();
     }
     cluster_sync();

@@ -51,7 +51,8 @@ IKBO_DEVICE void fetch_chunk(uint32_t to, const uint16_t *from, int valid, int g
 template <bool Aligned, int Threads, int Rows, int Chunks>
 struct Fetcher {
     static constexpr int rows_apart = Threads / Chunks;
-    static_assert(Threads % Chunks == 0 && Rows % rows_apart == 0 && rows_apart % 8 == 0, "the swizzle repeats every 8 rows");
+    static_assert(Threads % Chunks == 0 && Rows % rows_apart == 0 && rows_apart % 8 == 0,
+                  "the swizzle repeats every 8 rows");
     const uint16_t *matrix;
     int64_t stride;
     int rows, width, granule;
@@ -168,7 +169,8 @@ IKBO_DEVICE void run(const GemmWork &work) {
             for (int s = 0; s < epilogue.addends; ++s) {
                 const ikbo::Addend &addend = epilogue.addend[s];
                 const int64_t source = addend.row_of == nullptr ? 0 : addend.row_of[work.addend_per_matrix ? z : m];
-                const float *row = static_cast<const float *>(addend.rows) + source * addend.stride + (work.addend_per_matrix ? m * work.c_row : 0);
+                const float *row = static_cast<const float *>(addend.rows) + source * addend.stride +
+                                   (work.addend_per_matrix ? m * work.c_row : 0);
                 const bool pairs = reinterpret_cast<uintptr_t>(row) % 8 == 0;
 #pragma unroll
                 for (int j = 0; j < groups_n; ++j) {
@@ -190,7 +192,8 @@ IKBO_DEVICE void run(const GemmWork &work) {
                 if (n >= work.n) continue;
                 const bool both = n + 1 < work.n;
                 const float x = ikbo::activate(d[i][j][2 * h] + bias_at<T>(work, n), epilogue.activation);
-                const float y = both ? ikbo::activate(d[i][j][2 * h + 1] + bias_at<T>(work, n + 1), epilogue.activation) : 0.0f;
+                const float y =
+                    both ? ikbo::activate(d[i][j][2 * h + 1] + bias_at<T>(work, n + 1), epilogue.activation) : 0.0f;
                 int column = n;
                 // Only in the small kernels: the large ones lost 10 % to the choice.
                 if constexpr (std::is_same_v<S, Small>) column = work.interleaved ? ikbo::interleaved_column(n) : n;
@@ -215,7 +218,7 @@ IKBO_DEVICE void run(const GemmWork &work) {
 
 // nn: B contiguous in n; nt: B contiguous in k.
 #define IKBO_KERNEL(name, T, Size, transposed, aligned)                                                                \
-    extern "C" __global__ void __launch_bounds__(Size::threads, 2) name(const __grid_constant__ GemmWork work) {          \
+    extern "C" __global__ void __launch_bounds__(Size::threads, 2) name(const __grid_constant__ GemmWork work) {       \
         run<T, Size, transposed, aligned>(work);                                                                       \
     }
 #define IKBO_FORMS(type, T)                                                                                            \

@@ -25,7 +25,8 @@ IKBO_DEVICE void gather(const GatherWork &work) {
         for (int i = 0; i < work.blocks; ++i) {
             const GatherWork::Block &block = work.block[i];
             const int64_t source = block.row_of == nullptr ? row : block.row_of[row];
-            const auto *from = reinterpret_cast<const Group<V> *>(static_cast<const uint16_t *>(block.rows) + source * block.stride);
+            const auto *from =
+                reinterpret_cast<const Group<V> *>(static_cast<const uint16_t *>(block.rows) + source * block.stride);
             auto *into = reinterpret_cast<Group<V> *>(to);
             for (int64_t k = first_group(); k < block.width / V; k += groups()) into[k] = from[k];
             to += block.width;
@@ -57,7 +58,8 @@ IKBO_DEVICE void gather_add(const GatherAddWork &work) {
             for (int e = 0; e < V; ++e) {
                 if (work.sources == 0) sum[e] = 0.0f;
                 if (work.bias != nullptr)
-                    sum[e] = static_cast<float>(static_cast<T>(sum[e] + static_cast<float>(static_cast<const T *>(work.bias)[k * V + e])));
+                    sum[e] = static_cast<float>(
+                        static_cast<T>(sum[e] + static_cast<float>(static_cast<const T *>(work.bias)[k * V + e])));
                 elements[e] = static_cast<T>(activate(sum[e], work.activation));
             }
             reinterpret_cast<Group<V> *>(to)[k] = result;
@@ -98,9 +100,13 @@ extern "C" __global__ void sum_parts_fp16(const __grid_constant__ SumPartsWork w
 extern "C" __global__ void gather_wide(const __grid_constant__ GatherWork work) { gather<8>(work); }
 extern "C" __global__ void gather_single(const __grid_constant__ GatherWork work) { gather<1>(work); }
 
-extern "C" __global__ void gather_add_bf16(const __grid_constant__ GatherAddWork work) { gather_add<__nv_bfloat16, 8>(work); }
+extern "C" __global__ void gather_add_bf16(const __grid_constant__ GatherAddWork work) {
+    gather_add<__nv_bfloat16, 8>(work);
+}
 extern "C" __global__ void gather_add_bf16_single(const __grid_constant__ GatherAddWork work) {
     gather_add<__nv_bfloat16, 1>(work);
 }
 extern "C" __global__ void gather_add_fp16(const __grid_constant__ GatherAddWork work) { gather_add<__half, 8>(work); }
-extern "C" __global__ void gather_add_fp16_single(const __grid_constant__ GatherAddWork work) { gather_add<__half, 1>(work); }
+extern "C" __global__ void gather_add_fp16_single(const __grid_constant__ GatherAddWork work) {
+    gather_add<__half, 1>(work);
+}

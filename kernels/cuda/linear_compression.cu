@@ -68,17 +68,20 @@ IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const
         const int user_chunk = Users ? 0 : next_user * work.chunks + chunk % work.chunks;
         if (!Users) next_user = user_of(min(tile + 1, tiles.count - 1));
 
-        consumer.template tile<LastSteps>(d, before, after, [&] {
-            if constexpr (!Users) {
-                if (tile == 0) wait_for_previous_grid();
-                if (user_chunk != addend_chunk) {
-                    const uint4 *from = fragment(user_chunk);
+        consumer.template tile<LastSteps>(
+            d, before, after,
+            [&] {
+                if constexpr (!Users) {
+                    if (tile == 0) wait_for_previous_grid();
+                    if (user_chunk != addend_chunk) {
+                        const uint4 *from = fragment(user_chunk);
 #pragma unroll
-                    for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
-                    addend_chunk = user_chunk;
+                        for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
+                        addend_chunk = user_chunk;
+                    }
                 }
-            }
-        }, [] {});
+            },
+            [] {});
 
         if constexpr (Users) {
             if (chunk < work.batch * work.chunks) {
@@ -143,22 +146,24 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
             if (warp == 0) {
                 load_weights<CompressionShape<Rows>, false>(memory, tiles, work.ring, weight, row_tile * Rows);
             } else if (warp == 3) {
-                load_inputs(
-                    memory, tiles, work.ring, rank, locate, [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
-                        tma_load_multicast(to, input, barrier, 0b11, at.column,
-                                           block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
-                    });
+                load_inputs(memory, tiles, work.ring, rank, locate,
+                            [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
+                                tma_load_multicast(to, input, barrier, 0b11, at.column,
+                                                   block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
+                            });
             } else if (!Users) {
                 store_outputs(memory, tiles, warp - 1, Rows / kCompressionStagedRows, locate,
                               [&](uint32_t from, ChunkPlace at, int part) {
-                                  tma_store(output, from, at.column, row_tile * Rows + part * kCompressionStagedRows, at.matrix);
+                                  tma_store(output, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
+                                            at.matrix);
                               });
             }
         }
         __syncwarp();
     } else {
         more_registers<232>();
-        consume<T, Rows, LastSteps, Users>(memory, tiles, work, row_tile, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        consume<T, Rows, LastSteps, Users>(memory, tiles, work, row_tile, warpgroup,
+                                           static_cast<int>(threadIdx.x) % 128);
         __syncwarp();
     }
     // No block leaves while its peer may still multicast into it or arrive on its barriers.
@@ -168,7 +173,7 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
 }  // namespace
 
 #define IKBO_KERNEL(name, T, rows, last_steps, users)                                                                  \
-    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                         \
+    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
         name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ CUtensorMap input,                    \
              const __grid_constant__ CUtensorMap output, const LinearCompressionWork work) {                           \
         run<T, rows, last_steps, users>(&weight, &input, &output, work);                                               \

@@ -152,8 +152,8 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles
 
 // The same for a resident weight and one warpgroup.
 template <class S, class Locate, class Issue>
-IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work,
-                                int rank, const Locate &locate, const Issue &issue) {
+IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, const RingTiles &tiles,
+                                const RingWork &work, int rank, const Locate &locate, const Issue &issue) {
     using namespace ptx;
     Ring<S::input_slots> ring;
     for (int tile = 0; tile < tiles.count; ++tile) {
@@ -242,8 +242,8 @@ struct RingConsumer {
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
-            wgmma_ss<T, S::width, A, Major::K>(d, a + step * descriptor_step(a_step), b + step * descriptor_step(kStepK * 2),
-                                               accumulate || step != 0);
+            wgmma_ss<T, S::width, A, Major::K>(d, a + step * descriptor_step(a_step),
+                                               b + step * descriptor_step(kStepK * 2), accumulate || step != 0);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -251,7 +251,8 @@ struct RingConsumer {
     // One tile: `before` full blocks, `prefetch()`, a block of LastSteps steps of 16, `after` full blocks. `issued()` runs when
     // the last product has been issued. On return d is complete.
     template <int LastSteps, class Prefetch, class Issued>
-    IKBO_DEVICE void tile(float (&d)[S::width / 2], int before, int after, const Prefetch &prefetch, const Issued &issued) {
+    IKBO_DEVICE void tile(float (&d)[S::width / 2], int before, int after, const Prefetch &prefetch,
+                          const Issued &issued) {
 #pragma unroll 1
         for (int i = 0; i < before; ++i) {
             multiply<kRingBlockK / kStepK>(d, i != 0);

@@ -7,9 +7,16 @@ std::vector<Block> blocks_of(const SharedContext &context, const ikbo_concat_lin
     int64_t column = 0;
     for (int32_t i = 0; i < s.blocks; ++i) {
         const auto &b = s.block[i];
-        Block block{i, b.source_rows, b.width, b.row_stride, column, b.map_kind == IKBO_MAP_NONE,
-                    {"index", b.map_kind, b.index_bits, b.repeats, s.rows, b.source_rows}, {}};
-        if (b.map_kind != IKBO_MAP_NONE && b.map_kind != IKBO_MAP_ALL) block.row_of = Buffer(context, size(s.rows * 4), "a map");
+        Block block{i,
+                    b.source_rows,
+                    b.width,
+                    b.row_stride,
+                    column,
+                    b.map_kind == IKBO_MAP_NONE,
+                    {"index", b.map_kind, b.index_bits, b.repeats, s.rows, b.source_rows},
+                    {}};
+        if (b.map_kind != IKBO_MAP_NONE && b.map_kind != IKBO_MAP_ALL)
+            block.row_of = Buffer(context, size(s.rows * 4), "a map");
         column += b.width;
         blocks.push_back(std::move(block));
     }
@@ -25,7 +32,8 @@ const uint16_t *columns(const ikbo_concat_linear_args &args, const Block &block)
     return static_cast<const uint16_t *>(args.weight) + block.first_column;
 }
 
-GemmWork block_product(const ikbo_concat_linear_shape &s, const Block &block, const ikbo_concat_linear_args &args, int64_t rows, void *c, int64_t c_stride) {
+GemmWork block_product(const ikbo_concat_linear_shape &s, const Block &block, const ikbo_concat_linear_args &args,
+                       int64_t rows, void *c, int64_t c_stride) {
     GemmWork work{};
     work.a = args.x[block.index];
     work.c = c;
@@ -43,8 +51,8 @@ PackedWeight::PackedWeight(const SharedContext &context, const ikbo_concat_linea
 
 void PackedWeight::pack(const Layout &layout, const ikbo_concat_linear_shape &s, const ikbo_concat_linear_args &args,
                         const Block &block, CUstream stream, int64_t at) const {
-    layout.pack({columns(args, block), static_cast<uint16_t *>(rows.data()) + at, s.outputs, s.weight_stride, stride, block.width,
-                 round_up(block.width, 64)},
+    layout.pack({columns(args, block), static_cast<uint16_t *>(rows.data()) + at, s.outputs, s.weight_stride, stride,
+                 block.width, round_up(block.width, 64)},
                 stream);
 }
 

@@ -14,8 +14,8 @@ namespace {
 using Shape = ikbo_concat_linear_shape;
 using Args = ikbo_concat_linear_args;
 
-// A mapped block's product, rounded and interleaved for the main launch: by concat_parts_* where the copy engine can read the block, else
-// by the portable kernel.
+// A mapped block's product, rounded and interleaved for the main launch: by concat_parts_* where the copy engine can
+// read the block, else by the portable kernel.
 struct MappedPart {
     std::size_t block;
     PackedWeight weight;
@@ -40,7 +40,8 @@ class WarpSpecialized {
         }
         const int widest = *std::rbegin(kConcatWidths);
         width_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * widest));
-        width_ = *std::lower_bound(std::begin(kConcatWidths), std::end(kConcatWidths), parts(s_.outputs, 2 * width_pairs_));
+        width_ =
+            *std::lower_bound(std::begin(kConcatWidths), std::end(kConcatWidths), parts(s_.outputs, 2 * width_pairs_));
         const auto k_blocks = static_cast<int32_t>(depth / kRingBlockK);
         const bool resident = k_blocks <= concat_weight_slots(width_);
         work_.rows = static_cast<int32_t>(s_.rows);
@@ -57,7 +58,8 @@ class WarpSpecialized {
         launch_ = ring_launch();
         const int clusters = resident_clusters(kernel_, launch_);
         if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", kernel_.name.c_str());
-        launch_.grid[0] = static_cast<unsigned>(2 * std::min(std::max(1, clusters / width_pairs_), ring.groups) * width_pairs_);
+        launch_.grid[0] =
+            static_cast<unsigned>(2 * std::min(std::max(1, clusters / width_pairs_), ring.groups) * width_pairs_);
         launch_.overlap = static_cast<std::size_t>(work_.inputs) < blocks_.size();
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (!blocks_[i].direct) add_mapped(i, clusters);
@@ -91,7 +93,8 @@ class WarpSpecialized {
     std::size_t workspace_bytes() const {
         std::size_t bytes = weight_.rows.bytes() + bias_row_.bytes();
         for (const Block &block : blocks_) bytes += block.row_of.bytes();
-        for (const MappedPart &part : mapped_) bytes += part.parts.bytes() + part.splits.bytes() + part.weight.rows.bytes();
+        for (const MappedPart &part : mapped_)
+            bytes += part.parts.bytes() + part.splits.bytes() + part.weight.rows.bytes();
         return bytes;
     }
     std::string kernel() const { return kernel_.name; }
@@ -104,7 +107,9 @@ class WarpSpecialized {
     }
 
     Kernel kernel(const char *prefix, const char *suffix) const {
-        return context_->kernel("concat_linear", prefix + std::string(s_.dtype == IKBO_BF16 ? "bf16_" : "fp16_") + std::to_string(width_) + suffix,
+        return context_->kernel("concat_linear",
+                                prefix + std::string(s_.dtype == IKBO_BF16 ? "bf16_" : "fp16_") +
+                                    std::to_string(width_) + suffix,
                                 static_cast<unsigned>(concat_shared_bytes(width_)));
     }
 
@@ -132,7 +137,8 @@ class WarpSpecialized {
             // Half-used blocks while clusters are to spare; then K is cut, but not below 8 blocks a piece.
             work.ring.consumers = chunks * width_pairs_ <= clusters ? 1 : 2;
             work.ring.groups = static_cast<int32_t>(parts(chunks, work.ring.consumers));
-            splits = std::clamp(clusters / (work.ring.groups * width_pairs_), 1, static_cast<int32_t>(parts(k_blocks, 8)));
+            splits =
+                std::clamp(clusters / (work.ring.groups * width_pairs_), 1, static_cast<int32_t>(parts(k_blocks, 8)));
             work.ring.stride = 1;
             work.ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
             work.ring.width_pairs = width_pairs_ * splits;
@@ -184,17 +190,24 @@ class WarpSpecialized {
     }
 
     CUtensorMap weight_map(const PackedWeight &weight) const {
-        return tensor_map({s_.dtype, {size(weight.stride), size(s_.outputs)}, {size(weight.stride)},
-                           {kRingBlockK, static_cast<uint32_t>(width_)}}, weight.rows.data(), "the packed weight");
+        return tensor_map({s_.dtype,
+                           {size(weight.stride), size(s_.outputs)},
+                           {size(weight.stride)},
+                           {kRingBlockK, static_cast<uint32_t>(width_)}},
+                          weight.rows.data(), "the packed weight");
     }
     CUtensorMap input_map(const Block &block, const Args &args) const {
-        return tensor_map({s_.dtype, {size(block.width), size(block.source_rows)}, {size(block.row_stride)},
-                           {kRingBlockK, kRingChunk / 2}}, args.x[block.index], "x");
+        return tensor_map({s_.dtype,
+                           {size(block.width), size(block.source_rows)},
+                           {size(block.row_stride)},
+                           {kRingBlockK, kRingChunk / 2}},
+                          args.x[block.index], "x");
     }
 
     // Tensor maps cost a microsecond each: made again only when pointers change.
     void describe(const Args &args) {
-        if (described_ && std::equal(std::begin(args.x), std::end(args.x), std::begin(described_args_.x)) && args.out == described_args_.out)
+        if (described_ && std::equal(std::begin(args.x), std::end(args.x), std::begin(described_args_.x)) &&
+            args.out == described_args_.out)
             return;
         weight_map_ = weight_map(weight_);
         std::size_t input = 0;
@@ -205,8 +218,9 @@ class WarpSpecialized {
             part.weight_map = weight_map(part.weight);
             part.input_map = input_map(blocks_[part.block], args);
         }
-        out_map_ = tensor_map({s_.dtype, {size(s_.outputs), size(s_.rows)}, {size(s_.out_stride)}, {kConcatStagedColumns, kRingChunk}},
-                              args.out, "out");
+        out_map_ = tensor_map(
+            {s_.dtype, {size(s_.outputs), size(s_.rows)}, {size(s_.out_stride)}, {kConcatStagedColumns, kRingChunk}},
+            args.out, "out");
         described_args_ = args;
         described_ = true;
     }
@@ -238,24 +252,33 @@ bool fits_warp_specialized(const SharedContext &context, const Shape &s) {
         ++direct;
         if (s.block[i].row_stride % 8 != 0 || s.block[i].width == 0) return false;
     }
-    return context->hopper() && s.rows > 0 && s.outputs > 0 && direct >= 1 && direct <= kMaxInputs && s.outputs % 8 == 0 && s.out_stride % 8 == 0;
+    return context->hopper() && s.rows > 0 && s.outputs > 0 && direct >= 1 && direct <= kMaxInputs &&
+           s.outputs % 8 == 0 && s.out_stride % 8 == 0;
 }
 
 } // namespace
 
 Operator<Args> cuda_concat_linear(const SharedContext &context, const Shape &s) {
     if (s.dtype == IKBO_FP32)
-        fail(IKBO_UNSUPPORTED, "concat-linear on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
+        fail(IKBO_UNSUPPORTED,
+             "concat-linear on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
     if (s.rows > INT32_MAX - 128 || s.outputs > INT32_MAX)
-        fail(IKBO_UNSUPPORTED, "concat-linear on CUDA counts rows in 32 bits; %lld rows are too many", static_cast<long long>(s.rows));
+        fail(IKBO_UNSUPPORTED, "concat-linear on CUDA counts rows in 32 bits; %lld rows are too many",
+             static_cast<long long>(s.rows));
     const bool fits = fits_warp_specialized(context, s);
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage : fits ? IKBO_STAGE_WARP_SPECIALIZED : IKBO_STAGE_FUSED;
     if (stage != IKBO_STAGE_WARP_SPECIALIZED) return cuda_concat_linear_staged(context, s, stage);
     if (!fits)
         fail(IKBO_UNSUPPORTED,
-             "the warp-specialized concat-linear needs compute capability 9.0, at least one block without a map, and outputs and "
-             "row strides that are multiples of 8 (the other stages take any shape)");
-    return wrap<Args>(std::make_shared<WarpSpecialized>(context, s));
+             "the warp-specialized concat-linear needs compute capability 9.0, at least one block without a map, and "
+             "outputs and row strides that are multiples of 8 (the other stages take any shape)");
+    Operator<Args> fast = wrap<Args>(std::make_shared<WarpSpecialized>(context, s));
+    if (s.stage != IKBO_STAGE_BEST) return fast;
+    const auto allowed = [blocks = s.blocks](const Args &args) {
+        return copy_aligned(args.out) && std::all_of(args.x, args.x + blocks, copy_aligned);
+    };
+    const auto fallback = [context, s] { return cuda_concat_linear_staged(context, s, IKBO_STAGE_FUSED); };
+    return fast_where<Args>(allowed, std::move(fast), fallback);
 }
 
 } // namespace ikbo

@@ -24,9 +24,11 @@ class Staged {
             Block &block = blocks_[i];
             // One direct block is multiplied into the output; the others become parts like the mapped ones.
             if (block.direct && main_ == none) main_ = i;
-            if (block.direct && main_ != i && stage == IKBO_STAGE_FUSED) block.row_of = Buffer(context, size(s_.rows * 4), "a map");
+            if (block.direct && main_ != i && stage == IKBO_STAGE_FUSED)
+                block.row_of = Buffer(context, size(s_.rows * 4), "a map");
             const int64_t elements = main_ == i ? 0 : block.source_rows * s_.outputs;
-            parts_.emplace_back(context, size(elements * (stage == IKBO_STAGE_FUSED ? 4 : 2)), "the parts of the output");
+            parts_.emplace_back(context, size(elements * (stage == IKBO_STAGE_FUSED ? 4 : 2)),
+                                "the parts of the output");
             if (stage >= IKBO_STAGE_ALIGNED) weights_.emplace_back(context, s_, block.width);
         }
     }
@@ -42,7 +44,8 @@ class Staged {
         if (stage_ == IKBO_STAGE_MATERIALIZED) return materialized(args, stream);
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (i != main_) {
-                GemmWork part = block_product(s_, blocks_[i], args, blocks_[i].source_rows, parts_[i].data(), s_.outputs);
+                GemmWork part =
+                    block_product(s_, blocks_[i], args, blocks_[i].source_rows, parts_[i].data(), s_.outputs);
                 part.wide = stage_ == IKBO_STAGE_FUSED;
                 set_weight(part, i, args);
                 product_.run(part, stream);
@@ -62,7 +65,8 @@ class Staged {
     }
 
     std::string kernel() const {
-        static constexpr const char *steps[] = {"gather + %s", "%s per block + gather-add", "packed, %s per block + gather-add",
+        static constexpr const char *steps[] = {"gather + %s", "%s per block + gather-add",
+                                                "packed, %s per block + gather-add",
                                                 "packed, %s per block, lookup in the epilogue"};
         std::string name = steps[stage_];
         return name.replace(name.find("%s"), 2, product_.name());
@@ -85,8 +89,8 @@ class Staged {
         gather.to = replica_.data();
         gather.to_stride = depth_;
         for (const Block &block : blocks_)
-            gather.block[block.index] = {args.x[block.index], block.rows(), block.map.kind == IKBO_MAP_ALL ? 0 : block.row_stride,
-                                         block.width};
+            gather.block[block.index] = {args.x[block.index], block.rows(),
+                                         block.map.kind == IKBO_MAP_ALL ? 0 : block.row_stride, block.width};
         layout_.gather(gather, stream);
         GemmWork whole{};
         whole.a = replica_.data();
@@ -123,7 +127,8 @@ class Staged {
         work.epilogue.activation = s_.activation;
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (i != main_)
-                work.epilogue.addend[work.epilogue.addends++] = {static_cast<const float *>(parts_[i].data()), blocks_[i].rows(), s_.outputs};
+                work.epilogue.addend[work.epilogue.addends++] = {static_cast<const float *>(parts_[i].data()),
+                                                                 blocks_[i].rows(), s_.outputs};
         product_.run(work, stream);
     }
 
@@ -135,7 +140,8 @@ class Staged {
         }
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (i != main_)
-                add.source[add.sources++] = {parts_[i].data(), blocks_[i].rows(), blocks_[i].map.kind == IKBO_MAP_ALL ? 0 : s_.outputs};
+                add.source[add.sources++] = {parts_[i].data(), blocks_[i].rows(),
+                                             blocks_[i].map.kind == IKBO_MAP_ALL ? 0 : s_.outputs};
         add.bias = bias(args);
         add.to = args.out;
         add.rows = s_.rows;

@@ -16,7 +16,6 @@ namespace {
 using Shape = ikbo_linear_compression_shape;
 using Args = ikbo_linear_compression_args;
 
-
 // First element of the weight's user columns, or of its candidate columns.
 const uint16_t *weight_columns(const Shape &s, const void *weight, bool user) {
     const bool first = user == (s.candidate_first == 0);
@@ -49,9 +48,11 @@ class Staged {
         : context_(context), s_(shape), stage_(stage), product_(context, shape.dtype, ContiguousIn::n),
           layout_(context, shape.dtype), user_of_(context, size(shape.batch * 4), "the map") {
         if (stage == IKBO_STAGE_MATERIALIZED)
-            replica_ = Buffer(context, size(s_.batch * (s_.user_width + s_.candidate_width) * s_.columns * 2), "the replica");
+            replica_ =
+                Buffer(context, size(s_.batch * (s_.user_width + s_.candidate_width) * s_.columns * 2), "the replica");
         else
-            user_part_ = Buffer(context, size(s_.users * s_.outputs * s_.columns * (stage == IKBO_STAGE_FUSED ? 4 : 2)), "the user part");
+            user_part_ = Buffer(context, size(s_.users * s_.outputs * s_.columns * (stage == IKBO_STAGE_FUSED ? 4 : 2)),
+                                "the user part");
         if (stage >= IKBO_STAGE_ALIGNED) {
             user_weight_ = std::make_unique<PackedWeight>(context, shape, true);
             candidate_weight_ = std::make_unique<PackedWeight>(context, shape, false);
@@ -105,7 +106,8 @@ class Staged {
 
     std::size_t workspace_bytes() const {
         std::size_t bytes = user_of_.bytes() + replica_.bytes() + user_part_.bytes();
-        for (const auto *weight : {user_weight_.get(), candidate_weight_.get()}) bytes += weight ? weight->rows.bytes() : 0;
+        for (const auto *weight : {user_weight_.get(), candidate_weight_.get()})
+            bytes += weight ? weight->rows.bytes() : 0;
         return bytes;
     }
 
@@ -166,7 +168,8 @@ class WarpSpecialized {
         : context_(context), s_(shape), layout_(context, shape.dtype), user_weight_(context, shape, true),
           candidate_weight_(context, shape, false), user_of_(context, size(shape.batch * 4), "the map") {
         row_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * *std::rbegin(kCompressionRows)));
-        rows_ = *std::lower_bound(std::begin(kCompressionRows), std::end(kCompressionRows), parts(s_.outputs, 2 * row_pairs_));
+        rows_ = *std::lower_bound(std::begin(kCompressionRows), std::end(kCompressionRows),
+                                  parts(s_.outputs, 2 * row_pairs_));
 
         const std::string type = s_.dtype == IKBO_BF16 ? "bf16" : "fp16", tile = std::to_string(rows_);
         const int64_t tail = s_.candidate_width % kRingBlockK;
@@ -183,7 +186,8 @@ class WarpSpecialized {
         how.cluster = 2;
         how.grid[0] = 2;
         const int clusters = resident_clusters(candidate_kernel_, how);
-        if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", candidate_kernel_.name.c_str());
+        if (clusters < 1)
+            fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", candidate_kernel_.name.c_str());
         const int sets = std::max(1, clusters / row_pairs_);
 
         const int64_t user_chunks = s_.users * parts(s_.columns, kRingChunk);
@@ -210,7 +214,8 @@ class WarpSpecialized {
         const CurrentContext current(context_->handle);
         describe(args);
         launch(user_kernel_, user_launch_, stream, user_weight_map_, user_map_, user_map_, user_work_);
-        launch(candidate_kernel_, candidate_launch_, stream, candidate_weight_map_, candidate_map_, out_map_, candidate_work_);
+        launch(candidate_kernel_, candidate_launch_, stream, candidate_weight_map_, candidate_map_, out_map_,
+               candidate_work_);
     }
 
     std::size_t workspace_bytes() const {
@@ -227,15 +232,15 @@ class WarpSpecialized {
         work.ring.groups = static_cast<int32_t>(parts(matrices * work.chunks, consumers));
         work.ring.width_pairs = row_pairs_;
         work.ring.k_blocks = static_cast<int32_t>(parts(depth, kRingBlockK));
-        // Skewed warpgroups sum in different orders. With an even number of chunks the warpgroup follows from the column;
-        // otherwise it would depend on the candidate's position.
+        // Skewed warpgroups sum in different orders. With an even number of chunks the warpgroup follows from the
+        // column; otherwise it would depend on the candidate's position.
         work.ring.skew = work.chunks % 2 == 0 && consumers == 2 ? std::min(4, work.ring.k_blocks / 2) : 0;
         work.ring.first_block = std::min(4, work.ring.k_blocks - 1);
         return work;
     }
 
-    // Clusters are taken in sets that each cover all rows of M. Where there are enough, a cluster keeps to the columns of
-    // its first group: neighbouring candidates then often share the user part that it holds.
+    // Clusters are taken in sets that each cover all rows of M. Where there are enough, a cluster keeps to the columns
+    // of its first group: neighbouring candidates then often share the user part that it holds.
     unsigned spread(RingWork &ring, int chunks, int sets) const {
         ring.stride = ring.consumers == 2 && chunks % 2 == 0 ? chunks / 2 : chunks;
         if (ring.stride > std::min(sets, ring.groups)) ring.stride = 1;
@@ -244,18 +249,25 @@ class WarpSpecialized {
     }
 
     CUtensorMap weight_map(const PackedWeight &weight) const {
-        return tensor_map({s_.dtype, {size(weight.stride), size(s_.outputs)}, {size(weight.stride)},
-                           {kRingBlockK, static_cast<uint32_t>(rows_)}}, weight.rows.data(), "the packed weight");
+        return tensor_map({s_.dtype,
+                           {size(weight.stride), size(s_.outputs)},
+                           {size(weight.stride)},
+                           {kRingBlockK, static_cast<uint32_t>(rows_)}},
+                          weight.rows.data(), "the packed weight");
     }
     // A batch of [depth, N] matrices in boxes of `box` rows.
     CUtensorMap matrices_map(const void *base, int64_t depth, int64_t matrices, uint32_t box, const char *what) const {
-        return tensor_map({s_.dtype, {size(s_.columns), size(depth), size(matrices)},
-                           {size(s_.columns), size(depth * s_.columns)}, {kRingChunk, box, 1}}, base, what);
+        return tensor_map({s_.dtype,
+                           {size(s_.columns), size(depth), size(matrices)},
+                           {size(s_.columns), size(depth * s_.columns)},
+                           {kRingChunk, box, 1}},
+                          base, what);
     }
 
     // Tensor maps cost a microsecond each: made again only when pointers change.
     void describe(const Args &args) {
-        if (args.user == described_.user && args.candidate == described_.candidate && args.out == described_.out) return;
+        if (args.user == described_.user && args.candidate == described_.candidate && args.out == described_.out)
+            return;
         user_weight_map_ = weight_map(user_weight_);
         candidate_weight_map_ = weight_map(candidate_weight_);
         user_map_ = matrices_map(args.user, s_.user_width, s_.users, kRingBlockK / 2, "user");
@@ -279,28 +291,38 @@ class WarpSpecialized {
 
 // What the copy engine needs: rows of 16-byte multiples. K and M are free.
 bool fits_warp_specialized(const SharedContext &context, const Shape &s) {
-    return context->hopper() && s.columns % 8 == 0 && s.batch > 0 && s.users > 0 && s.outputs > 0 && s.columns > 0 && s.user_width > 0 &&
-           s.candidate_width > 0;
+    return context->hopper() && s.columns % 8 == 0 && s.batch > 0 && s.users > 0 && s.outputs > 0 && s.columns > 0 &&
+           s.user_width > 0 && s.candidate_width > 0;
 }
 
 } // namespace
 
 Operator<Args> cuda_linear_compression(const SharedContext &context, const Shape &s) {
     if (s.dtype == IKBO_FP32)
-        fail(IKBO_UNSUPPORTED, "linear compression on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
+        fail(IKBO_UNSUPPORTED,
+             "linear compression on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
     const int64_t chunks = parts(s.columns, kRingChunk);
     if (s.batch * chunks > INT32_MAX || s.outputs > INT32_MAX || s.columns > INT32_MAX)
-        fail(IKBO_UNSUPPORTED, "linear compression on CUDA counts candidates x columns / 64 in 32 bits; batch %lld x columns %lld is too large",
+        fail(IKBO_UNSUPPORTED,
+             "linear compression on CUDA counts candidates x columns / 64 in 32 bits; batch %lld x columns %lld is too "
+             "large",
              static_cast<long long>(s.batch), static_cast<long long>(s.columns));
     const bool fits = fits_warp_specialized(context, s);
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage : fits ? IKBO_STAGE_WARP_SPECIALIZED : IKBO_STAGE_FUSED;
     if (stage != IKBO_STAGE_WARP_SPECIALIZED) return wrap<Args>(std::make_shared<Staged>(context, s, stage));
     if (!fits)
         fail(IKBO_UNSUPPORTED,
-             "the warp-specialized linear compression needs compute capability 9.0 and columns that are a multiple of 8; this is %d.%d "
+             "the warp-specialized linear compression needs compute capability 9.0 and columns that are a multiple of "
+             "8; this is %d.%d "
              "and %lld columns (the other stages take any shape)",
              context->capability / 10, context->capability % 10, static_cast<long long>(s.columns));
-    return wrap<Args>(std::make_shared<WarpSpecialized>(context, s));
+    Operator<Args> fast = wrap<Args>(std::make_shared<WarpSpecialized>(context, s));
+    if (s.stage != IKBO_STAGE_BEST) return fast;
+    const auto allowed = [](const Args &args) {
+        return copy_aligned(args.user) && copy_aligned(args.candidate) && copy_aligned(args.out);
+    };
+    const auto fallback = [context, s] { return wrap<Args>(std::make_shared<Staged>(context, s, IKBO_STAGE_FUSED)); };
+    return fast_where<Args>(allowed, std::move(fast), fallback);
 }
 
 } // namespace ikbo

@@ -17,7 +17,8 @@ void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstre
     if (map.kind == IKBO_MAP_INDEX) {
         host_index.resize(static_cast<std::size_t>(map.rows) * static_cast<std::size_t>(map.index_bits / 8));
         check(cuda.StreamSynchronize(stream), "waiting for the index");
-        check(cuda.MemcpyDtoH(host_index.data(), reinterpret_cast<CUdeviceptr>(index), host_index.size()), "reading the index");
+        check(cuda.MemcpyDtoH(host_index.data(), reinterpret_cast<CUdeviceptr>(index), host_index.size()),
+              "reading the index");
         check_index(map.what, host_index.data(), map.index_bits, map.rows, map.source_rows);
     }
     std::vector<int32_t> rows(static_cast<std::size_t>(map.rows));

@@ -11,7 +11,8 @@ const char *dtype_name(int32_t dtype) { return dtype == IKBO_BF16 ? "bf16" : "fp
 
 uint64_t bits(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-// The largest of 16, 4 and 2 bytes that divides the address and the strides (in elements) of a matrix of 16-bit elements.
+// The largest of 16, 4 and 2 bytes that divides the address and the strides (in elements) of a matrix of 16-bit
+// elements.
 int32_t granule(const void *base, int64_t row, int64_t matrix) {
     const uint64_t all = bits(base) | static_cast<uint64_t>(2 * row) | static_cast<uint64_t>(2 * matrix);
     return all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 2;
@@ -27,7 +28,8 @@ Launch row_launch(int64_t rows, int64_t groups) {
     Launch how;
     how.threads = static_cast<unsigned>(std::clamp<int64_t>((groups + 31) / 32 * 32, 32, 256));
     how.grid[0] = static_cast<unsigned>(std::clamp<int64_t>(rows, 1, 65536));
-    how.grid[1] = static_cast<unsigned>(std::clamp<int64_t>(groups / (4 * how.threads), 1, std::max<int64_t>(1, 65536 / how.grid[0])));
+    how.grid[1] = static_cast<unsigned>(
+        std::clamp<int64_t>(groups / (4 * how.threads), 1, std::max<int64_t>(1, 65536 / how.grid[0])));
     return how;
 }
 
@@ -35,7 +37,8 @@ constexpr int64_t group = 8; // elements of 16 bytes
 
 } // namespace
 
-Product::Product(const SharedContext &context, int32_t dtype, ContiguousIn b) : multiprocessors_(context->multiprocessors) {
+Product::Product(const SharedContext &context, int32_t dtype, ContiguousIn b)
+    : multiprocessors_(context->multiprocessors) {
     const std::string name = std::string(b == ContiguousIn::n ? "gemm_nn_" : "gemm_nt_") + dtype_name(dtype);
     constexpr unsigned large = gemm_shared_bytes<LargeGemmTile>(), small = gemm_shared_bytes<SmallGemmTile>();
     large_[0] = context->kernel("gemm", name + "_unaligned", large);
@@ -51,7 +54,9 @@ void Product::run(GemmWork work, CUstream stream) const {
     const bool aligned = work.a_granule == 16 && work.b_granule == 16;
     const bool small = work.interleaved != 0 || tiles<LargeGemmTile>(work) < multiprocessors_;
     const int64_t blocks = small ? tiles<SmallGemmTile>(work) : tiles<LargeGemmTile>(work);
-    if (blocks > INT32_MAX) fail(IKBO_UNSUPPORTED, "a product of %d x %d x %d, %d times, is too large for one launch", work.m, work.n, work.k, work.batch);
+    if (blocks > INT32_MAX)
+        fail(IKBO_UNSUPPORTED, "a product of %d x %d x %d, %d times, is too large for one launch", work.m, work.n,
+             work.k, work.batch);
     Launch how;
     how.grid[0] = static_cast<unsigned>(blocks);
     how.threads = small ? SmallGemmTile::threads : LargeGemmTile::threads;
@@ -98,7 +103,8 @@ void Layout::gather(const GatherWork &work, CUstream stream) const {
 void Layout::gather_add(const GatherAddWork &work, CUstream stream) const {
     if (work.rows == 0) return;
     uint64_t all = bits(work.to) | static_cast<uint64_t>(2 * work.to_stride) | static_cast<uint64_t>(2 * work.width);
-    for (int32_t i = 0; i < work.sources; ++i) all |= bits(work.source[i].rows) | static_cast<uint64_t>(2 * work.source[i].stride);
+    for (int32_t i = 0; i < work.sources; ++i)
+        all |= bits(work.source[i].rows) | static_cast<uint64_t>(2 * work.source[i].stride);
     const bool aligned = all % 16 == 0;
     launch(gather_add_[aligned], row_launch(work.rows, work.width / (aligned ? group : 1)), stream, work);
 }
