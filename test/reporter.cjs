@@ -7,7 +7,8 @@ module.exports = class TotalsReporter extends Spec {
     super(runner, options);
     runner.once('end', () => {
       const { passes, failures, pending } = runner.stats;
-      if (process.env.IKBO_TOTALS) writeFileSync(process.env.IKBO_TOTALS, JSON.stringify({ passes, failures, pending }));
+      if (process.env.IKBO_TOTALS)
+        writeFileSync(process.env.IKBO_TOTALS, JSON.stringify({ passes, failures, pending }));
     });
   }
 };
