@@ -6,6 +6,7 @@ import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, valueOf } from '../tensor/dim';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor, Trail } from '../tensor/value';
+import { adviceMatch } from './advice';
 import { classify } from './classify';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
@@ -28,8 +29,10 @@ interface Candidate {
 
 export function createJudge(): Judge {
   const byOrigin = new Map<string, Candidate>();
+  const advised = new Map<Node, SinkEvent>();
   return {
     collect(event) {
+      if (event.advice && !advised.has(event.node)) advised.set(event.node, event);
       for (const operand of event.operands) {
         for (const hit of operand.hits) {
           const { origin } = hit.replica;
@@ -41,15 +44,16 @@ export function createJudge(): Judge {
       }
     },
     matches: (bindings, names) =>
-      [...byOrigin.values()]
-        .flatMap((c) => matchOf(c, bindings, names) ?? [])
-        .sort((a, b) =>
-          a.origin.file.path < b.origin.file.path
-            ? -1
-            : a.origin.file.path > b.origin.file.path
-              ? 1
-              : a.origin.start - b.origin.start,
-        ),
+      [
+        ...[...byOrigin.values()].flatMap((c) => matchOf(c, bindings, names) ?? []),
+        ...[...advised.values()].flatMap((event) => adviceMatch(event, sizer(bindings, names), bindings) ?? []),
+      ].sort((a, b) =>
+        a.origin.file.path < b.origin.file.path
+          ? -1
+          : a.origin.file.path > b.origin.file.path
+            ? 1
+            : a.origin.start - b.origin.start,
+      ),
   };
 }
 
@@ -74,15 +78,9 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   if (!origin) return null;
   const written = replica.written ? nodeAt(replica.written) : materialized ? event.node : null;
   const path = pathOf(origin, written, replica.trail, event.node, event.callee);
-  const replicas = replicasOf(candidate);
-  const [first] = replicas;
-  if (!first) return null;
+  const first = replicaFact(hit.axis, hit.carrier, hit.replica, event);
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
-  const nameOf = (symbol: string): string | null => {
-    const given = names.get(symbol) ?? [];
-    return given.find((n) => bindings[n] !== undefined) ?? given[0] ?? null;
-  };
-  const name = (dim: Dim): Dim => renamed(dim, nameOf);
+  const name = (dim: Dim): Dim => renamed(dim, (symbol) => nameOf(symbol, bindings, names));
   const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
   const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
   const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
@@ -95,10 +93,11 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     written,
     sink: sinkOf(event, operand),
     path,
-    replicas,
+    replicas: [first],
     form,
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
+    why: null,
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
     facts: { ...guardsOf(event, origin, form, path), assumptions: replica.assumptions },
     when: replica.when,
@@ -110,10 +109,19 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   };
 }
 
-function replicasOf({ event, hit }: Candidate) {
-  const facts = [replicaFact(hit.axis, hit.carrier, hit.replica, event)];
-  return facts;
+/** A variable that holds the size: one that is bound, if there is one. */
+function nameOf(symbol: string, bindings: Readonly<Record<string, number>>, names: DimNames): string | null {
+  const given = names.get(symbol) ?? [];
+  return given.find((n) => bindings[n] !== undefined) ?? given[0] ?? null;
 }
+
+const sizer =
+  (bindings: Readonly<Record<string, number>>, names: DimNames) =>
+  (dim: Dim): number | null =>
+    bound(
+      renamed(dim, (symbol) => nameOf(symbol, bindings, names)),
+      bindings,
+    );
 
 /** Sizes of the carrier, where the rank is known. */
 function dimsOf(t: Tensor) {

@@ -32,7 +32,7 @@ export interface Match {
   readonly sink: Sink;
   /** From the origin to the sink, in the order in which the data flows; both ends included. */
   readonly path: readonly PathStep[];
-  /** Row axes of the sink's input that are replicas. At least one. The first is the one the message speaks of. */
+  /** Row axes of the sink's input that are replicas; the first is the one the message speaks of. None for IKB203, IKB401. */
   readonly replicas: readonly ReplicaFact[];
   /** For linear sinks: what the sink's input is along its contracted axis. Null for attention and recurrent sinks. */
   readonly form: LinearForm | null;
@@ -40,6 +40,8 @@ export interface Match {
   readonly attention: AttentionFacts | null;
   /** For products (IKB301, IKB302): which operand is replicated. */
   readonly product: ProductFacts | null;
+  /** For IKB203 and IKB401: what is wrong, in words. */
+  readonly why: string | null;
   readonly cost: MatchCost;
   readonly facts: Facts;
   /** Conditions under which the replica exists, as source text: "self.use_context", "not self.training". Empty: always. */

@@ -39,7 +39,7 @@ export function emit(
   operands: readonly Operand[],
   more: Partial<SinkEvent>,
 ): void {
-  if (operands.every((o) => o.hits.length === 0)) return;
+  if (operands.every((o) => o.hits.length === 0) && !more.advice) return;
   const { layer, node, frame, run, args, operator } = applied;
   const fn = node.kind === 'call' ? (node.children.find((c) => c.field === 'function') ?? null) : null;
   run.sink({
@@ -54,6 +54,7 @@ export function emit(
     args,
     equation: null,
     byWeight: false,
+    advice: null,
     ...more,
   });
 }

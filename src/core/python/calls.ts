@@ -367,6 +367,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
         args,
         equation: null,
         byWeight: false,
+        advice: null,
       });
     }
   }

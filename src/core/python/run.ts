@@ -38,6 +38,13 @@ export interface SinkHit extends Hit {
   readonly axisRole: 'row' | 'batch' | 'head' | 'contracted';
 }
 
+/** Something to say of a sink that no replica is the cause of. */
+export type Advice =
+  /** enable_gqa=True, and why no fused kernel takes it. */
+  | { readonly code: 'IKB203'; readonly why: string }
+  /** The contracted size of a concatenation: of interest if it is a number that is not a multiple of 8. */
+  | { readonly code: 'IKB401'; readonly size: Dim; readonly concatenation: Node };
+
 export interface SinkEvent {
   readonly kind:
     'linear' | 'matmul' | 'einsum' | 'convolution' | 'bilinear' | 'recurrent' | 'attention' | 'multihead-attention';
@@ -56,6 +63,7 @@ export interface SinkEvent {
   readonly outWidth: Dim;
   readonly args: Args;
   readonly equation: string | null;
+  readonly advice: Advice | null;
   /** A weight or a 2-D matrix on the other side of a matmul: then it is a linear. */
   readonly byWeight: boolean;
 }

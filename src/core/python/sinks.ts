@@ -1,7 +1,7 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
 import { type Hit, axesWithReplica, hitsOf } from '../tensor/contract';
 import { ALL } from '../tensor/axis-map';
-import { type Dim, ONE, isOne } from '../tensor/dim';
+import { type Dim, ONE, isOne, valueOf } from '../tensor/dim';
 import { replica } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import {
@@ -18,10 +18,11 @@ import {
   withoutReplicas,
 } from '../tensor/shape';
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
-import { argument, argumentNode, asDim, asNumber, asTensor, placeOf } from './access';
+import { argument, argumentNode, asDim, asNumber, asTensor, nodeAt, placeOf } from './access';
 import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
-import type { Operand, SinkHit } from './run';
+import type { Advice, Operand, SinkHit } from './run';
+import { textOf } from './syntax';
 import type { Value } from './value';
 import { tuple } from './value';
 
@@ -96,8 +97,18 @@ function linearSink(applied: Applied, input: Tensor | null): Value {
     : weight?.kind === 'tensor'
       ? (knownAxis(weight.shape, 0)?.dim ?? null)
       : null;
-  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width });
+  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width, advice: widthAdvice(t) });
   return projected(t, -1, width, place);
+}
+
+/** A concatenation whose width may be worth padding. */
+function widthAdvice(t: Tensor): Advice | null {
+  const node = t.place ? nodeAt(t.place) : null;
+  const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
+  const size = knownAxis(t.shape, -1)?.dim ?? null;
+  return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
+    ? { code: 'IKB401', size, concatenation: node }
+    : null;
 }
 
 /** A cat on axis 1 of rows picked by an index, rank unknown: features of rows are what such rows are joined with. */
@@ -285,9 +296,24 @@ function attentionSink(applied: Applied): Value {
       hits: role === 'query' || !t ? [] : headHits(ranked, bhsd),
     };
   });
-  emit(applied, 'attention', operands, {});
+  emit(applied, 'attention', operands, { advice: gqaAdvice(applied, operands) });
   const query = operands[0]?.value;
   return tensor(query ? withoutReplicas(query.shape) : UNKNOWN_SHAPE, { place: placeOf(node) });
+}
+
+/** Why `enable_gqa=True` runs on the math path, from what the text says of types and sizes. */
+function gqaAdvice({ args }: Applied, operands: readonly Operand[]): Advice | null {
+  const flag = args.keywords.get('enable_gqa');
+  if (flag?.kind !== 'bool' || flag.value !== true) return null;
+  const wide = operands.find((o) => (o.value.itemSize ?? 0) >= 4);
+  if (wide) return { code: 'IKB203', why: `the ${wide.role} is in single or double precision` };
+  const sizes = operands.map((o) => valueOf(knownAxis(o.value.shape, -1)?.dim ?? null));
+  const large = sizes.find((size) => size !== null && size > 256);
+  if (large !== undefined) return { code: 'IKB203', why: `the head dimension is ${large}, above 256` };
+  const [q, , v] = sizes;
+  if (typeof q === 'number' && typeof v === 'number' && q !== v)
+    return { code: 'IKB203', why: `the head dimensions ${q} and ${v} differ` };
+  return null;
 }
 
 /** Keys and values: replicated over the batch or over heads. Copies that are views cost these kernels nothing. */

@@ -16,7 +16,7 @@ export const ikb203: Rule = {
   },
   match: (match) => match.code === 'IKB203',
   message(match) {
-    return `enable_gqa=True in ${sinkText(match)} cannot use a fused kernel${match.product?.why ? `: ${match.product.why}` : ''}`;
+    return `enable_gqa=True in ${sinkText(match)} cannot use a fused kernel: ${match.why ?? 'unknown'}`;
   },
   rewrites: [],
 };

@@ -5,7 +5,7 @@ export const ikb401: Rule = {
   code: 'IKB401',
   name: 'unaligned-contraction',
   summary: 'The contracted size keeps the product from the fast kernels',
-  level: 'information',
+  level: 'hint',
   docs: {
     what: 'Finds a half-precision product whose contracted size is known and not a multiple of 8 (4 for TF32), where it comes from a concatenation.',
     why: 'Tensor cores read 16 bytes at a time. A size that is not a multiple falls to kernels that are several times slower.',
@@ -16,7 +16,7 @@ export const ikb401: Rule = {
   },
   match: (match) => match.code === 'IKB401',
   message(match) {
-    return `the contracted size of ${sinkText(match)} is not a multiple of 8; pad it once when the model is built`;
+    return `the contracted size of ${sinkText(match)}: ${match.why ?? ''}; pad it once when the model is built`;
   },
   rewrites: [],
 };

@@ -150,6 +150,14 @@ const CASES: Readonly<Record<string, string>> = {
   'a comprehension': `
         parts = [u.unsqueeze(1).expand(-1, n, -1) for u in (user, x)]  #! IKB101 -> fc
         return self.fc(torch.cat(parts + [cand], dim=-1))  #= fc`,
+  'shared heads in single precision': `
+        return F.scaled_dot_product_attention(  #! IKB203 -> sdpa #= sdpa
+            q.float(), k.float(), v.float(), enable_gqa=True
+        )`,
+  'a width that tensor cores do not like': `
+        # ikbo: da=100, db=30
+        a, b = x.view(-1, da), y.view(-1, db)
+        return self.fc(torch.cat([a, b], dim=-1))  #? IKB401 -> fc #= fc`,
   'a function as an operator': `
         import operator
         u = user.repeat(n, 1)  #! IKB102 -> mm
@@ -243,6 +251,8 @@ const CLEAN: Readonly<Record<string, string>> = {
   'moved to a device before an outer product': `
         f = self.table[None, :, :1].float().expand(n, -1, 1).to(x.device)
         return f @ y[:, None, :].float()`,
+  'shared heads in their own type': `
+        return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)`,
   'a docstring': `
         """x.repeat(1, n) then self.fc(x)"""
         return self.fc(x)`,
