@@ -55,6 +55,28 @@ const cases: Case[] = [
     rules: [],
   },
   {
+    name: 'the last token of every sequence',
+    bytes: model([input('u', 'T', 24), index('last_index', 'B'), output('y', 2), node('Gather', 'u last_index', 'cat', { axis: 0 }), ...linear]),
+    rules: [],
+  },
+  {
+    name: 'positions of flattened sequences',
+    bytes: model([
+      input('u', 'B', 'T', 24), index('where', 'M'), output('y', 2), ints('flat', -1, 24), node('Reshape', 'u flat', 'f'), node('Gather', 'f where', 'cat', { axis: 0 }), ...linear,
+    ]),
+    rules: [],
+  },
+  {
+    name: 'beams put in a new order',
+    bytes: model([input('u', 'N', 24), index('beam_idx', 'M'), output('y', 2), node('Gather', 'u beam_idx', 'cat', { axis: 0 }), ...linear]),
+    rules: [],
+  },
+  {
+    name: 'an index whose name says selection, with sizes that prove copies',
+    bytes: model([input('u', 3, 24), index('last_user', 12), output('y', 2), node('Gather', 'u last_user', 'cat', { axis: 0 }), ...linear]),
+    rules: ['IKB102'],
+  },
+  {
     name: 'rows chosen by a sort',
     bytes: model([
       input('u', 5, 24), input('s', 'B', 5), output('y', 2), int('k', 3), ints('three', 3),

@@ -101,7 +101,7 @@ function gathered(
     : isManyToOne(from[axis] ?? null, indexShape.length === 1 ? (indexShape[0] ?? null) : null);
   // Along a later axis positions are selected more often than copied: only proven sizes count there.
   const known = copies === 'yes' || (copies === 'likely' && axis === 0);
-  const isCopy = known && from.length >= 2 && isMappingIndex(index);
+  const isCopy = known && from.length >= 2 && isMappingIndex(index, copies === 'yes');
   const rank = from.length - 1 + indexShape.length;
   const mapped: MappedAxis = {
     map: { kind: 'indexed', index: index.name },

@@ -57,11 +57,13 @@ const INDEX_STEPS = new Set(
   ),
 );
 
+const SELECTIONS = /beam|order|perm|sort|shuffle|last|pos|select|mask|keep|valid|token|top|neg/i;
+
 /**
  * True when the index may well send many positions to one: it comes from an input of the model, or it is arithmetic on a
  * range. Results of sorting, of a top-k, of a selection are one-to-one or filters, whatever their size.
  */
-export function isMappingIndex(index: Value): boolean {
+export function isMappingIndex(index: Value, certain: boolean): boolean {
   const seen = new Set<Value>();
   let found = false;
   const walk = (value: Value, depth: number): boolean => {
@@ -70,7 +72,8 @@ export function isMappingIndex(index: Value): boolean {
     const { producer } = value;
     if (!producer) {
       if (!value.initializer) found = true;
-      return true;
+      // Where the sizes do not say it, a name that speaks of choosing or of order is taken at its word.
+      return certain || !SELECTIONS.test(value.name);
     }
     const { op } = producer.node;
     if (op === 'Constant' || op === 'Shape' || op === 'ConstantOfShape' || op === 'Size') return true;
@@ -95,7 +98,10 @@ export function isManyToOne(size: Dim, count: Dim): 'yes' | 'likely' | 'no' {
   if (!size || !count || equal(size, count) === true) return 'no';
   if (divide(count, size)) return 'yes';
   if (divide(size, count)) return 'no';
-  const symbols = new Set(size.flatMap((term) => term.symbols));
+  // Rows of several axes flattened into one are chosen from, not copied.
+  const [term] = size;
+  const simple = size.length === 1 && term?.coef === 1 && term.symbols.length === 1;
+  const symbols = new Set(simple ? term.symbols : []);
   return symbols.size > 0 &&
     count.some((term) => term.symbols.length > 0) &&
     !count.some((term) => term.symbols.some((s) => symbols.has(s)))

@@ -129,7 +129,9 @@ function messageOf({ program, spread }: ReportContext, match: OnnxMatch, rule: s
     case 'IKB202':
       return `${copies}: key and value heads are repeated before the attention, which can share them`;
     case 'IKB301':
-      return `${copies}, before ${sink}, which broadcasts by itself`;
+      return origins.every(({ mapped }) => mapped.map.kind === 'all')
+        ? `${copies}, before ${sink}, which broadcasts by itself`
+        : `${copies}, as an operand of ${sink}, which could read each row where it is`;
     default:
       return `${copies}: a constant is copied to a fixed size before ${sink}, which needs no copy`;
   }

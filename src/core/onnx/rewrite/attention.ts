@@ -26,7 +26,8 @@ export function foldProduct(builder: Builder, spread: Spread, event: Event): voi
   const place = placeBefore(builder, sink);
   const small = shrink({ place, spread, done: new Map() }, operand, axis);
   if (sink.node.op === 'Attention' && sink.node.domain === '') return nativeAttention(place, event, small);
-  if (sink.node.op !== 'MatMul') refuse(`${sink.node.op} needs keys and values in full`);
+  if (/Attention$/.test(sink.node.op)) refuse(`${sink.node.op} needs keys and values in full`);
+  if (sink.node.op !== 'MatMul') refuse(`${sink.node.op} is not folded`);
   const other = sink.inputs[1 - event.operandIndex];
   const out = sink.outputs[0];
   if (!other || !out) refuse('a product without a second operand');
