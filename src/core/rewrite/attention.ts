@@ -8,7 +8,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple, unwrap } from './expression';
-import { canHoist, conditionsOf } from './guards';
+import { canHoist, conditionsOf, conditionsOfMap } from './guards';
 import { isBinding, occurrences } from './names';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
@@ -24,12 +24,13 @@ interface Operands {
   readonly copy: Replicate;
   /** `repeats(n)`, as ikbo_lens writes the map that key and value share. */
   readonly map: string;
+  readonly conditions: readonly string[];
 }
 
 /** `ikbo_lens.attention(q, k, v, map)`. */
 export function mappedAttention(match: Match): Written {
   const draft = draftFor(match.sink.node);
-  const { call, query, key, value, map } = readAttention(match, draft);
+  const { call, query, key, value, map, conditions } = readAttention(match, draft);
   const ikbo = importIkbo(match.sink.node);
   const first = [flat(query), key, value, `${ikbo.name}.${map}`];
   const rest = [...call.positional.slice(3).map(flat), ...keywordTexts(call)];
@@ -37,7 +38,7 @@ export function mappedAttention(match: Match): Written {
   const edits = [replace(match.sink.node, text), ...(ikbo.edit ? [ikbo.edit] : [])];
   return {
     edits: finished(draft, edits),
-    conditions: [...conditionsOfIkbo(match.sink.node.file.root), ...conditionsOf(match), ...draft.stays],
+    conditions: [...conditionsOfIkbo(match.sink.node.file.root), ...conditions, ...conditionsOf(match), ...draft.stays],
   };
 }
 
@@ -45,7 +46,7 @@ export function mappedAttention(match: Match): Written {
 export function foldedAttention(match: Match): Written {
   const { node } = match.sink;
   const draft = draftFor(node);
-  const { call, query, key, value, copy, map } = readAttention(match, draft);
+  const { call, query, key, value, copy, map, conditions } = readAttention(match, draft);
   const [count] = copy.arguments;
   const repeats = /^repeats\(/.test(map) && count !== undefined;
   const expand = /^expand\(/.test(map);
@@ -74,7 +75,7 @@ export function foldedAttention(match: Match): Written {
   lines.push(`${folded} = ${[`${textOf(call.callee)}(${folded}`, key, value, ...keywordTexts(call)].join(', ')})`);
   const text = `${folded}.unflatten(2, (${rows}, ${q}.shape[2])).transpose(1, 2).flatten(0, 1).contiguous()`;
   const edits = [insertBefore(draft.target, lines), replace(node, text)];
-  return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  return { edits: finished(draft, edits), conditions: [...conditions, ...conditionsOf(match), ...draft.stays] };
 }
 
 function readAttention(match: Match, draft: Draft): Operands {
@@ -92,7 +93,11 @@ function readAttention(match: Match, draft: Draft): Operands {
   if (/dim=/.test(k.map)) refuse('the copies are not made along the batch axis');
   const kept = keywordNames(call).flatMap((name) => call.keywords.get(name) ?? []);
   draft.emitted.push(query, ...call.positional.slice(3), ...kept);
-  return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map };
+  const conditions = [
+    ...conditionsOfMap(k.copy, attention.key.replicas),
+    ...conditionsOfMap(v.copy, attention.value.replicas),
+  ];
+  return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map, conditions: [...new Set(conditions)] };
 }
 
 interface CopiedOperand {

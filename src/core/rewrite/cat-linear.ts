@@ -3,7 +3,7 @@ import type { Match } from '../judge/match';
 import { type Part, isCopied, readConcatenation } from './blocks';
 import type { Written } from './decompose';
 import { insertBefore, replace, roomFor } from './edit';
-import { canHoist, conditionsOf } from './guards';
+import { canHoist, conditionsOf, conditionsOfMap } from './guards';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { productOf } from './product';
 import { draftFor, finished } from './producers';
@@ -31,7 +31,13 @@ export function catLinear(match: Match): Written {
   } else edits.push(replace(node, callOn(blocks)));
   return {
     edits: finished(draft, edits),
-    conditions: [...conditionsOfIkbo(node.file.root), ...product.conditions, ...conditionsOf(match), ...draft.stays],
+    conditions: [
+      ...conditionsOfIkbo(node.file.root),
+      ...product.conditions,
+      ...parts.filter(isCopied).flatMap(({ copy }) => conditionsOfMap(copy.replicate, copy.replicas)),
+      ...conditionsOf(match),
+      ...draft.stays,
+    ],
   };
 }
 

@@ -1,8 +1,10 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
-import type { Match } from '../judge/match';
+import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, enclosing, statementOf, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { flat, lineOf } from './edit';
+import { conditionsOfRank } from './ranks';
 import { refuse } from './refusal';
+import type { Replicate } from './replica';
 
 /** Refuses what no rewrite may touch. */
 export function requireEditable(match: Match, acrossFunctions: boolean): void {
@@ -33,6 +35,16 @@ export function conditionsOf(match: Match): string[] {
     conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
   if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
   return conditions;
+}
+
+/** What must hold for ikbo_lens to be given a copy's map: the small tensor's axes, and row numbers for an index. */
+export function conditionsOfMap(replicate: Replicate, replicas: readonly ReplicaFact[]): readonly string[] {
+  const [index] = replicate.arguments;
+  const named = replicate.kind === 'index' && index && replicas.some((replica) => replica.evidence === 'named');
+  return [
+    ...conditionsOfRank(replicate),
+    ...(named ? [`\`${flat(index)}\` holds row numbers as int64, and is no mask`] : []),
+  ];
 }
 
 /** Where new statements may stand in front of the sink's statement: only if the sink then runs exactly once after them. */

@@ -2,10 +2,12 @@
 import type { Match } from '../judge/match';
 import { type Node, childOf, textOf } from '../python/syntax';
 import type { Edit } from './edit';
-import { callOf, integer } from './expression';
+import { argument, callOf, integer, unwrap } from './expression';
 import { importFunctional } from './imports';
 import { type Layer, layerOf } from './layer';
+import { parameterRank } from './ranks';
 import { refuse } from './refusal';
+import { trace } from './trace';
 
 export interface Product {
   readonly weight: string;
@@ -32,6 +34,7 @@ export function productOf(match: Match): Product {
   if (!weight) refuse('the weight that the product reads has no name here');
   if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
   if (sink.kind === 'linear') {
+    requireMatrix(match, weight);
     const functional = importFunctional(sink.node);
     return {
       weight,
@@ -48,6 +51,14 @@ export function productOf(match: Match): Product {
   if (sink.kind === 'matmul' && matmulOperands(sink.node)) return matmul(match, weight);
   if (sink.kind === 'convolution' && layer) return convolution(match, layer);
   return refuse(`a ${sink.kind} sink cannot be split by columns`);
+}
+
+/** `F.linear(x, v)` also takes a vector, which has no columns to slice. */
+function requireMatrix({ sink }: Match, weight: string): void {
+  const call = callOf(sink.node);
+  const given = sink.module || !call ? null : argument(call, 1, 'weight');
+  const rank = given ? parameterRank(unwrap(trace(given).value)) : null;
+  if (rank !== null && rank !== 2) refuse(`\`${weight}\` is no matrix`);
 }
 
 /** The rest of a Sequential applied to what its first stage gives. */

@@ -1,0 +1,53 @@
+/** How many axes a tensor has, as far as its text says so. */
+import { type Node, childOf, enclosing, textOf } from '../python/syntax';
+import { flat } from './edit';
+import { callOf, elements, integer, unwrap } from './expression';
+import { visit } from './names';
+import type { Replicate } from './replica';
+import { trace } from './trace';
+
+const FACTORIES = new Set(['randn', 'rand', 'zeros', 'ones', 'empty', 'full', 'normal']);
+
+/** Axes of `self.w`, where the class makes it once, as `nn.Parameter(torch.zeros(a, b))`; null when it does not say so. */
+export function parameterRank(node: Node): number | null {
+  const owner = enclosing(node, 'class_definition');
+  if (!owner || !/^self\.\w+$/.test(textOf(node))) return null;
+  const values: (Node | null)[] = [];
+  visit(owner, (part) => {
+    const left = part.kind === 'assignment' ? childOf(part, 'left') : null;
+    if (left && textOf(left) === textOf(node)) values.push(childOf(part, 'right'));
+  });
+  const [value] = values;
+  const made = value && values.length === 1 ? callOf(value) : null;
+  const data = made && /(^|\.)Parameter$/.test(made.name) ? made.positional[0] : value;
+  const factory = data ? callOf(data) : null;
+  if (!factory || factory.splat || !/^torch\.\w+$/.test(factory.name) || !FACTORIES.has(factory.method)) return null;
+  const [first, ...more] = factory.positional;
+  const listed = elements(first ?? null);
+  if (listed) return listed.length;
+  // One size by name may be a tuple.
+  const named = first !== undefined && more.length === 0 && integer(first) === null;
+  return first === undefined || named || factory.method === 'full' ? null : more.length + 1;
+}
+
+/**
+ * What must hold for `x.expand(n, -1)` and `x.repeat(n, 1)` to be a map of an axis that x has: both also take a tensor
+ * with fewer axes, and put new ones in front. Empty where the text says that x has them all.
+ */
+export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node }: Replicate): readonly string[] {
+  if (kind !== 'expand' && kind !== 'repeat') return [];
+  const [first] = sizes;
+  // -1 keeps an axis, so that there is one.
+  if (!first || (kind === 'expand' && integer(first) === -1) || suffix.includes('.unsqueeze(')) return [];
+  const { value } = trace(source);
+  const whole = /\.?expand_as$/.test(callOf(unwrap(node))?.method ?? '') ? null : sizes.length;
+  if (isRaised(value) || (whole !== null && parameterRank(value) === whole)) return [];
+  return [`\`${flat(source)}\` has ${whole === null ? 'all axes of the copy' : `${whole} axes`} before it is copied`];
+}
+
+/** An axis is put in for the copies: `x.unsqueeze(0)`, `x[None]`. */
+function isRaised(node: Node): boolean {
+  const at = unwrap(node);
+  if (at.kind === 'subscript') return at.children.some((c) => c.field === 'subscript' && c.kind === 'none');
+  return callOf(at)?.method === 'unsqueeze';
+}

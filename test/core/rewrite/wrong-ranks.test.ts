@@ -1,0 +1,49 @@
+import { type Expected, type Model, expectRewrite, modelText } from './wrong';
+
+const check = (title: string, model: Model, expected: Expected, id = 'ikbo'): void => {
+  it(title, () => expectRewrite(modelText(model), id, expected));
+};
+const copied = (copy: string, ...lines: string[]): Model => ({
+  forward: [...lines, `u = ${copy}`, 'return self.fc(torch.cat([u, item], dim=-1))'],
+});
+
+describe('rewrites: the axes of what is expanded', () => {
+  const axes: Expected = { tier: 'suggestion', reason: /`user` has 2 axes before it is copied/ };
+  check('of unknown rank', copied('user.expand(n, -1)'), axes);
+  check('of unknown rank, repeated', copied('user.repeat(n, 1)'), { tier: 'none', reason: /does not have/ });
+  check('for a split it does not matter', copied('user.expand(n, -1)'), { tier: 'safe' }, 'decompose');
+  check('with an axis put in', copied('user.unsqueeze(0).expand(n, -1)'), { tier: 'safe' });
+  check('with an axis put in under a name', copied('one.expand(n, -1)', 'one = user[None]'), { tier: 'safe' });
+  check('with the first axis kept', copied('user.expand(-1, n, -1)'), { tier: 'safe' });
+  check(
+    'a parameter',
+    {
+      init: ['self.fc = nn.Linear(10, 8)', 'self.u = nn.Parameter(torch.zeros(1, 4))'],
+      ...copied('self.u.expand(n, -1)'),
+    },
+    { tier: 'safe' },
+  );
+  check(
+    'a parameter with fewer axes',
+    {
+      init: ['self.fc = nn.Linear(10, 8)', 'self.u = nn.Parameter(torch.zeros(4))'],
+      ...copied('self.u.expand(n, -1)'),
+    },
+    { tier: 'suggestion', reason: /`self\.u` has 2 axes/ },
+  );
+});
+
+describe('rewrites: an index that may be a mask', () => {
+  const model: Model = { signature: 'user, item, item_to_user', ...copied('user[item_to_user]') };
+  check('for ikbo_lens', model, { tier: 'suggestion', reason: /holds row numbers as int64, and is no mask/ });
+});
+
+describe('rewrites: a weight that is a vector', () => {
+  const functional = (parameter: string): Model => ({
+    init: [`self.v = nn.Parameter(${parameter})`],
+    forward: ['u = user.repeat_interleave(n, dim=0)', 'return F.linear(torch.cat([u, item], dim=-1), self.v)'],
+  });
+  check('a vector', functional('torch.randn(10)'), { tier: 'none', reason: /`self\.v` is no matrix/ }, 'decompose');
+  check('a matrix', functional('torch.randn(8, 10)'), { tier: 'safe' }, 'decompose');
+  check('a matrix of a listed size', functional('torch.empty((8, 10))'), { tier: 'safe' }, 'decompose');
+});
