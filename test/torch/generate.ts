@@ -100,10 +100,12 @@ export function generate(seed: number): Model {
   if (writes) lines.push('with torch.no_grad():\n            user = user.clone()');
   const operator = r.pick(AFTER);
   const inline = r.chance(0.3);
-  const same = !inline && r.chance(0.2) && !copy.expression.includes('cand_to_user');
+  const looped = r.chance(0.12);
+  const same = !inline && !looped && r.chance(0.2) && !copy.expression.includes('cand_to_user');
   const made = copy.expression + operator;
-  if (r.chance(0.15)) lines.push('user = self.tower(user)');
+  if (!writes && r.chance(0.15)) lines.push('user = self.tower(user)');
   const name = same ? 'user' : 'rows';
+  const start = lines.length;
   if (!inline) lines.push(`${name} = ${made}`);
   const value = inline ? made : name;
   const distract = (): void => {
@@ -126,10 +128,16 @@ export function generate(seed: number): Model {
     if (r.chance(0.2)) distract();
   }
   const sink = r.pick(['linear', 'linear', 'mlp', 'functional', 'matmul'] as const);
-  const target = r.pick(['y', 'x', 'user']);
+  const target = looped ? 'y' : r.pick(['y', 'x', 'user']);
   lines.push(`${target} = ${product(sink, input)}`);
   while (r.chance(0.5))
     lines.push(`${target} = ${r.pick(['F.gelu', 'torch.tanh', 'self.act', 'self.fc2'])}(${target})`);
+  // The copy in the loop, or in front of it and only the product inside.
+  if (looped) {
+    const from = r.chance(0.7) ? start : Math.min(start + 1, lines.length - 1);
+    const body = lines.splice(from).map((line) => `    ${line.replaceAll('\n', '\n    ')}`);
+    lines.push('y = None', 'for step in range(2):', ...body);
+  }
   const returned =
     r.chance(0.15) && !inline ? [target, name] : r.chance(0.1) && input === 'x' ? [target, 'x'] : [target];
   lines.push(`return ${returned.join(', ')}`);
