@@ -69,6 +69,8 @@ interface Build {
   readonly values: Value[];
   readonly operators: Operator[];
   readonly problems: string[];
+  /** Names that are defined more than once. */
+  readonly duplicates: string[];
   calls: number;
 }
 
@@ -76,9 +78,16 @@ interface Build {
 export function buildGraph(model: Model, inlineAll = false): GraphModel {
   const inlined = model.functions.filter(({ domain }) => inlineAll || domain !== 'ai.ikbo');
   const functions = new Map(inlined.map((def) => [keyOf(def.domain, def.name, def.overload), def]));
-  const build: Build = { model, functions, values: [], operators: [], problems: [], calls: 0 };
+  const build: Build = { model, functions, values: [], operators: [], problems: [], duplicates: [], calls: 0 };
   const opset = model.opsets.find(({ domain }) => domain === '')?.version ?? 1;
   const main = buildScope(build, model.graph, () => undefined, { opset, call: null, arguments: null, depth: 0 });
+  const [duplicate] = build.duplicates;
+  const others = build.duplicates.length - 1;
+  if (duplicate !== undefined) {
+    build.problems.push(
+      `'${duplicate}' is defined twice${others > 0 ? `, and ${others} other names` : ''}: not a valid model`,
+    );
+  }
   return { model, main, values: build.values, operators: build.operators, problems: build.problems };
 }
 
@@ -150,7 +159,7 @@ function define(build: Build, scope: Scope, name: string, definition: Definition
     declared: null,
     uses: [],
   };
-  if (names.has(name)) build.problems.push(`'${name}' is defined twice`);
+  if (names.has(name)) build.duplicates.push(name);
   else names.set(name, value);
   build.values.push(value);
   return value;
@@ -252,7 +261,7 @@ function inline(
   node.outputs.forEach((name, i) => {
     const value = inner.get(def.outputs[i] ?? '');
     if (!name || !value) return;
-    if (names.has(name)) build.problems.push(`'${name}' is defined twice`);
+    if (names.has(name)) build.duplicates.push(name);
     else names.set(name, value);
   });
 }
