@@ -129,12 +129,13 @@ export function generate(seed: number): Model {
   }
   const sink = r.pick(['linear', 'linear', 'mlp', 'functional', 'matmul'] as const);
   const target = looped ? 'y' : r.pick(['y', 'x', 'user']);
+  const productAt = lines.length;
   lines.push(`${target} = ${product(sink, input)}`);
   while (r.chance(0.5))
     lines.push(`${target} = ${r.pick(['F.gelu', 'torch.tanh', 'self.act', 'self.fc2'])}(${target})`);
   // The copy in the loop, or in front of it and only the product inside.
   if (looped) {
-    const from = r.chance(0.7) ? start : Math.min(start + 1, lines.length - 1);
+    const from = r.chance(0.7) ? start : Math.min(start + 1, productAt);
     const body = lines.splice(from).map((line) => `    ${line.replaceAll('\n', '\n    ')}`);
     lines.push('y = None', 'for step in range(2):', ...body);
   }
