@@ -1,7 +1,9 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, enclosing, statementOf, textOf } from '../python/syntax';
-import { flat, lineOf } from './edit';
+import { flat, lineOf, shortly } from './edit';
+import { callOf } from './expression';
+import { occurrences } from './names';
 import { conditionsOfRank } from './ranks';
 import { refuse } from './refusal';
 import type { Replicate } from './replica';
@@ -12,6 +14,8 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   if (facts.syntaxErrors.length > 0) refuse(`line ${facts.syntaxErrors[0]} has a syntax error`);
   if (statementOf(match.origin).broken || statementOf(match.sink.node).broken)
     refuse('the statement has a syntax error');
+  const reader = namesReader(match.sink.node);
+  if (reader) refuse(`line ${lineOf(reader)} may read variables by their names (\`${shortly(reader)}\`)`);
   if (acrossFunctions && !match.local) return;
   if (!match.local)
     refuse('the copy is made in another function than the one that multiplies it; the two must be changed together');
@@ -22,6 +26,28 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
   const [effect] = facts.effects.filter((node) => !isHarmless(node));
   if (effect) refuse(`line ${lineOf(effect)} may have side effects between the copy and the product`);
+}
+
+/** A call in the functions around `node` that sees its variables by their names: `locals()`, `eval(..)`. */
+function namesReader(node: Node): Node | null {
+  const top = topFunction(node);
+  return (
+    ['locals', 'vars', 'dir', 'eval', 'exec']
+      .flatMap((name) => (top ? occurrences(top, name) : []))
+      .map((name) => name.parent)
+      .find((call): call is Node => {
+        const read = call ? callOf(call) : null;
+        const ofObject = read !== null && /^(vars|dir)$/.test(read.name) && read.positional.length > 0;
+        return read !== null && !read.receiver && !ofObject;
+      }) ?? null
+  );
+}
+
+/** The outermost function around a node. */
+function topFunction(node: Node): Node | null {
+  let top: Node | null = null;
+  for (let at: Node | null = node; at; at = at.parent) if (at.kind === 'function_definition') top = at;
+  return top;
 }
 
 const isHarmless = (statement: Node): boolean =>

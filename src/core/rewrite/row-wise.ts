@@ -1,6 +1,6 @@
 /** Operators that treat rows one by one, as far as text tells: behind a product they can run before the rows are copied. */
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
-import { callOf } from './expression';
+import { argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 
 const FUNCTIONS = new Set(
@@ -22,6 +22,7 @@ export function isRowWiseModule(constructor: Node): boolean {
   if (!call) return false;
   if (call.method === 'Sequential')
     return !call.splat && call.keywords.size === 0 && call.positional.every(isRowWiseModule);
+  if (/^(Log)?Softmax$/.test(call.method)) return integer(argument(call, 0, 'dim')) === -1;
   const first = call.positional[0];
   // A LayerNorm over several axes takes rows together.
   return CLASSES.has(call.method) && !(/Norm$/.test(call.method) && first !== undefined && /^[([]/.test(textOf(first)));

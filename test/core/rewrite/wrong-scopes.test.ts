@@ -1,0 +1,34 @@
+import { type Expected, type Model, expectRewrite, modelText } from './wrong';
+
+const check = (title: string, model: Model, expected: Expected, id = 'decompose'): void => {
+  it(title, () => expectRewrite(modelText(model), id, expected));
+};
+
+describe('rewrites: functions that read variables by name', () => {
+  const reading = (line: string): Model => ({
+    forward: ['u = user.repeat_interleave(n, dim=0)', 'y = self.fc(torch.cat([u, item], dim=-1))', line, 'return y'],
+  });
+  const refused: Expected = { tier: 'none', reason: /may read variables by their names/ };
+  check('locals()', reading('d = locals()'), refused);
+  check('vars()', reading('d = vars()'), refused);
+  check('eval()', reading("d = eval('u')"), refused);
+  check('exec()', reading("exec('u')"), refused);
+  check('vars(self)', reading('d = vars(self)'), { tier: 'safe' });
+  check('a method eval()', reading('d = self.eval()'), { tier: 'safe' });
+});
+
+describe('rewrites: stages behind a layer', () => {
+  const stages = (...list: string[]): Model => ({
+    init: [`self.fc = nn.Sequential(nn.Linear(4, 5), ${list.join(', ')})`],
+    forward: ['return self.fc(user.repeat_interleave(n, dim=0))'],
+  });
+  const id = 'sink-broadcast';
+  const together: Expected = { tier: 'none', reason: /takes rows together/ };
+  check('softmax over the rows', stages('nn.GELU()', 'nn.Softmax(dim=0)'), together, id);
+  check('softmax over the columns', stages('nn.Softmax(dim=-1)'), { tier: 'safe' }, id);
+  check('softmax over an axis', stages('nn.Softmax(dim=1)'), { tier: 'suggestion', reason: /row by row/ }, id);
+  check('a pooling', stages('nn.AvgPool1d(2)'), together, id);
+  check('a random slope', stages('nn.RReLU()'), { tier: 'suggestion', reason: /dropout mask/ }, id);
+  const both: Expected = { tier: 'suggestion', reason: /dropout mask.*; every stage .* row by row/ };
+  check('dropout and something unknown', stages('nn.Dropout(0.1)', 'Mystery(5)'), both, id);
+});
