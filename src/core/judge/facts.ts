@@ -98,6 +98,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
 /** The repeats, the expanded size or the index as written. */
 function mapText(origin: Node, replica: Replica): { text: string | null; node: Node | null } {
   const { map } = replica;
+  if (isListed(origin)) return { text: null, node: null };
   if (map.kind === 'indexed') {
     const index = findText(origin, map.index);
     return { text: map.index, node: index };
@@ -131,6 +132,12 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
 }
 
+/** The same tensor listed several times: neither a source nor a count stands there as an expression of its own. */
+const isListed = (origin: Node): boolean => {
+  const fn = origin.kind === 'call' ? childOf(origin, 'function') : null;
+  return fn !== null && /(^|\.)(cat|concat|concatenate|stack)$/.test(textOf(fn));
+};
+
 function findText(node: Node, text: string): Node | null {
   if (textOf(node) === text) return node;
   for (const child of node.children) {
@@ -142,6 +149,7 @@ function findText(node: Node, text: string): Node | null {
 
 /** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
 function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
+  if (isListed(origin)) return null;
   let node: Node | null = null;
   const own = origin === event.node && replica.argument !== null ? event.operands[replica.argument] : undefined;
   if (own) node = own.node;

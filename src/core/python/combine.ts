@@ -1,8 +1,8 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
 import { constant } from '../tensor/dim';
 import { concatenate } from '../tensor/pointwise';
-import { type Size, repeat } from '../tensor/replicate';
-import { UNKNOWN_SHAPE, exactShape, freeAxis, tensor, withoutReplicas } from '../tensor/shape';
+import { type Size, repeat, repeatLeading } from '../tensor/replicate';
+import { UNKNOWN_SHAPE, exactShape, freeAxis, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, opaque } from './access';
@@ -20,8 +20,19 @@ export function concatenateValues(
   const listed = list && run.items(list, frame);
   if (!listed || dim === null) return opaque(place);
   const values = listed.items.flatMap((v) => asTensor(v, run) ?? []);
-  if (values.length === 0) return opaque(place);
+  const [first] = values;
+  if (!first) return opaque(place);
+  const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
+  if (same && dim >= 0) return repeatedAlong(first, dim, values.length, place);
   return concatenate(values, dim, place);
+}
+
+/** `[x] * n` or `[x, x, x]`: the same tensor joined with itself is a repeat in disguise. */
+function repeatedAlong(t: Tensor, dim: number, count: number, place: Place): Tensor {
+  const rank = rankOf(t.shape);
+  const sizes = (length: number): Size[] =>
+    Array.from({ length }, (_, i): Size => (i === dim ? constant(count) : 'keep'));
+  return rank === null ? repeatLeading(t, sizes(dim + 1), place) : repeat(t, sizes(rank), place);
 }
 
 export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {
@@ -32,14 +43,7 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   const one = applyView(first, unsqueeze(dim), place);
   if (values.length === 1 && listed.open) return { ...one, form: null };
   const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
-  // [x] * n or [x, x, x]: the same tensor stacked is a repeat in disguise.
-  const count = constant(values.length);
-  if (same)
-    return repeat(
-      one,
-      Array.from({ length: Math.max(dim, 0) + 1 }, (_, i): Size => (i === dim ? count : 'keep')),
-      place,
-    );
+  if (same && dim >= 0) return repeatedAlong(one, dim, values.length, place);
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
   return concatenate(blocks, dim, place);
 }

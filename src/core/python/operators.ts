@@ -287,7 +287,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       if (operator.name === 'unique')
         return tuple(
           [
-            tensor(UNKNOWN_SHAPE, { content: 'index' }),
+            tensor(UNKNOWN_SHAPE, { content: t.content }),
             { ...ids, index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed' } },
           ],
           true,

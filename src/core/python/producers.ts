@@ -5,7 +5,7 @@ import type { FileModel, FunctionModel } from './model';
 const PRODUCER = new RegExp(
   [
     '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors)\\b',
-    '\\b(searchsorted|bucketize|edge_index|edge_label_index|triu_indices)\\b.*[\\])]|\\barange\\([^)\\n]*\\)\\s*//',
+    '\\breturn_inverse\\b|\\b(searchsorted|bucketize|edge_index|edge_label_index|triu_indices)\\b.*[\\])]|\\barange\\([^)\\n]*\\)\\s*//',
     // Rows picked by an index whose name says that it is many-to-one.
     '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
     // The same tensor stacked or concatenated several times.

@@ -120,6 +120,7 @@ export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place):
   const head = shape.head.map((axis, i): Axis => {
     const times = counts[i] ?? 'keep';
     if (times === 'keep') return axis;
+    if (isOne(axis.dim)) return all(t, times, place, true, i);
     const extent = multiply(times, axis.dim);
     return { dim: extent, replica: replica(t, { map: OTHER, source: axis.dim, extent, origin: place, written: true }) };
   });

@@ -158,6 +158,13 @@ const CASES: Readonly<Record<string, string>> = {
         # ikbo: da=100, db=30
         a, b = x.view(-1, da), y.view(-1, db)
         return self.fc(torch.cat([a, b], dim=-1))  #? IKB401 -> fc #= fc`,
+  'the same tensor stacked': `
+        return self.fc(torch.stack([user] * 4, dim=1))  #! IKB102 -> fc #= fc`,
+  'the same tensor concatenated': `
+        return self.fc(torch.cat([user, user, user], dim=0))  #! IKB102 -> fc #= fc`,
+  'unique rows put back': `
+        rows, inverse = torch.unique(user, dim=0, return_inverse=True)
+        return self.fc(torch.cat([rows[inverse], cand], dim=1))  #! IKB101 -> fc #= fc`,
   'a function as an operator': `
         import operator
         u = user.repeat(n, 1)  #! IKB102 -> mm
