@@ -10,6 +10,7 @@ import { dropExpand, dropLetter } from './batch-product';
 import { beforeExpand } from './before-expand';
 import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
+import { keepComments } from './comments';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { enableGqa, foldHeads } from './grouped-heads';
@@ -74,7 +75,7 @@ export function rewritesFor(match: Match): readonly Rewrite[] {
           title,
           tier: reason === null ? 'safe' : 'suggestion',
           reason,
-          edits: edits.map((edit): TextEdit => ({ path, ...edit })),
+          edits: keepComments(match.sink.node.file.root, edits).map((edit): TextEdit => ({ path, ...edit })),
         };
       } catch (problem) {
         if (!(problem instanceof Refusal)) throw problem;
