@@ -154,7 +154,7 @@ const elementName = (element: number): string => ELEMENT_TYPES[element] ?? `type
 const valueText = (info: ValueInfo): string =>
   info.type ? `${typeText(info.type)} ${name(info.name)}` : name(info.name);
 
-export function typeText(type: Type | null): string {
+function typeText(type: Type | null): string {
   if (!type) return '?';
   switch (type.kind) {
     case 'tensor':

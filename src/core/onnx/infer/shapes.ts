@@ -219,28 +219,25 @@ export const slice: Rule = (op, [data, starts, ends, axes, steps]) => {
   return [{ ...tensor(data.element, shape, list), fill: data.fill }];
 };
 
-/** The positions that a slice of an axis of `length` takes, in order; starts and ends as ONNX clamps them. */
-export function slicePositions(length: number, start: number, end: number, step: number): number[] {
+/** First and last (exclusive) position of a slice, as ONNX clamps them. */
+function sliceBounds(length: number, start: number, end: number, step: number): [number, number] {
   const clamp = (at: number, low: number, high: number): number =>
     Math.min(Math.max(at < 0 ? at + length : at, low), high);
-  const first = step > 0 ? clamp(start, 0, length) : clamp(start, 0, length - 1);
-  const last = step > 0 ? clamp(end, 0, length) : clamp(end, -1, length - 1);
-  const positions: number[] = [];
-  for (let i = first; step > 0 ? i < last : i > last; i += step) positions.push(i);
-  return positions;
+  return step > 0
+    ? [clamp(start, 0, length), clamp(end, 0, length)]
+    : [clamp(start, 0, length - 1), clamp(end, -1, length - 1)];
 }
 
 function sliceCount(length: number, start: number, end: number, step: number): number {
   if (step === 0) return 0;
-  const clamp = (at: number, low: number, high: number): number =>
-    Math.min(Math.max(at < 0 ? at + length : at, low), high);
-  const first = step > 0 ? clamp(start, 0, length) : clamp(start, 0, length - 1);
-  const last = step > 0 ? clamp(end, 0, length) : clamp(end, -1, length - 1);
+  const [first, last] = sliceBounds(length, start, end, step);
   return Math.max(0, Math.ceil((last - first) / step));
 }
 
 function cut(list: readonly Dim[], start: number, end: number, step: number): Dim[] {
-  return step === 0 ? [] : slicePositions(list.length, start, end, step).map((i) => list[i] ?? null);
+  const [first] = sliceBounds(list.length, start, end, step);
+  const count = sliceCount(list.length, start, end, step);
+  return Array.from({ length: count }, (_, i) => list[first + i * step] ?? null);
 }
 
 /** The size of a slice with step 1 whose bounds lie inside for every size. */

@@ -75,7 +75,6 @@ function isLearned(program: Program, value: Value): boolean {
   return view && data ? isLearned(program, data) : false;
 }
 
-export const nameOf = (op: Operator): string => op.node.name || op.node.op;
 const shapeText = (program: Program, value: Value | null | undefined): string => {
   const shape = value && program.shape(value);
   return shape ? `[${shape.map((dim) => format(dim)).join(', ')}]` : '[?]';
@@ -151,7 +150,7 @@ function chainOf(context: ReportContext, origin: Operator, event: Event): ChainS
   return steps;
 }
 
-export function wayBetween(from: Operator, to: Value): Operator[] {
+function wayBetween(from: Operator, to: Value): Operator[] {
   const next = new Map<Operator, Operator | null>();
   if (!to.producer || to.producer === from) return [];
   next.set(to.producer, null);

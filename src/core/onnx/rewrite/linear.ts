@@ -233,7 +233,7 @@ function finishWithout(place: Place, small: readonly { back: Shrunk['back'] }[],
 }
 
 /** The axis of the product that the rows of the operand become. */
-export function outputAxis(event: Event, axis: number, rank: number): number {
+function outputAxis(event: Event, axis: number, rank: number): number {
   if (event.sink.node.op === 'Gemm' || event.sink.node.op === 'Conv') return axis;
   const own = event.form.blocks[0]?.terms[0]?.atoms[0]?.axes.length ?? rank;
   return axis + (rank - own);
