@@ -93,6 +93,14 @@ export function isBinding(occurrence: Node): boolean {
   }
 }
 
+/** Where `inplace` stands among the arguments of functions of torch.nn.functional. */
+const INPLACE_POSITION: ReadonlyMap<string, number> = new Map([
+  ...['relu', 'relu6', 'selu', 'silu', 'mish', 'hardswish', 'hardsigmoid'].map((name) => [name, 1] as const),
+  ...['elu', 'celu', 'leaky_relu'].map((name) => [name, 2] as const),
+  ...['dropout', 'alpha_dropout', 'threshold', 'hardtanh'].map((name) => [name, 3] as const),
+  ['rrelu', 4] as const,
+]);
+
 /** `x[i] = ..`, `x.a = ..`, `x += ..`, `x.add_(..)`, `f(out=x)`, `relu_(x)`, `f(x, inplace=True)`: the value may change. */
 export function isMutation(occurrence: Node): boolean {
   let at = occurrence;
@@ -105,6 +113,7 @@ export function isMutation(occurrence: Node): boolean {
   if (at !== occurrence) {
     let target = at;
     while (target.parent && PATTERNS.has(target.parent.kind)) target = target.parent;
+    if (target.parent?.kind === 'delete_statement') return true;
     if (target.field === 'left' && target.parent?.kind === 'assignment') return true;
   }
   for (let inner = occurrence.parent; inner && inner.start >= statementOf(occurrence).start; inner = inner.parent) {
@@ -114,6 +123,9 @@ export function isMutation(occurrence: Node): boolean {
     if (/[^_]_$/.test(method)) return true;
     const inplace = call.keywords.get('inplace');
     if (inplace && textOf(inplace) !== 'False') return true;
+    const place = INPLACE_POSITION.get(method);
+    const positional = place !== undefined ? call.positional[place] : undefined;
+    if (positional && textOf(positional) !== 'False' && /^(torch|F|nn)\b/.test(call.name)) return true;
     const out = call.keywords.get('out');
     if (out && out.start <= occurrence.start && occurrence.end <= out.end) return true;
     if (call.name === 'setattr' || call.name === 'exec') return true;

@@ -80,6 +80,7 @@ describe('names: whether an expression still has its value', () => {
   }
   const moved = (...between: string[]): string => body('r = x.repeat(n, 1)', ...between, 'end = h(r)');
 
+  const attribute = (between: string): string => body('r = self.p.repeat(n, 1)', between, 'end = h(r)');
   check('nothing in between', moved(), 'x.repeat(n, 1)', 'r', 'end', null);
   check('something else is bound', moved('z = 1'), 'x.repeat(n, 1)', 'r', 'end', null);
   check('bound again', moved('x = g(x)'), 'x.repeat(n, 1)', 'r', 'end', /`x` is bound again at line 3/);
@@ -90,8 +91,11 @@ describe('names: whether an expression still has its value', () => {
   check('written by a function', moved('torch.relu_(x)'), 'x.repeat(n, 1)', 'r', 'end', /written into/);
   check('written as out', moved('torch.add(z, z, out=x)'), 'x.repeat(n, 1)', 'r', 'end', /written into/);
   check('written with inplace=True', moved('F.relu(x, inplace=True)'), 'x.repeat(n, 1)', 'r', 'end', /written into/);
+  check('written with a positional inplace', moved('F.relu(x, True)'), 'x.repeat(n, 1)', 'r', 'end', /written into/);
+  check('dropped out in place', moved('F.dropout(x, 0.1, True, True)'), 'x.repeat(n, 1)', 'r', 'end', /written into/);
+  check('dropped out', moved('F.dropout(x, 0.1, True)'), 'x.repeat(n, 1)', 'r', 'end', null);
+  check('its attribute is deleted', attribute('del self.p'), 'self.p.repeat(n, 1)', 'r', 'end', /`self.p`/);
   check('augmented', moved('x += 1'), 'x.repeat(n, 1)', 'r', 'end', /x/);
-  const attribute = (between: string): string => body('r = self.p.repeat(n, 1)', between, 'end = h(r)');
   check('another attribute is set', attribute('self.q = 1'), 'self.p.repeat(n, 1)', 'r', 'end', null);
   check('this attribute is set', attribute('self.p = 1'), 'self.p.repeat(n, 1)', 'r', 'end', /`self.p`/);
   check(
