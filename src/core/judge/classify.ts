@@ -16,6 +16,7 @@ export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): Rule
 function productCode(hit: SinkHit, operand: Operand): RuleCode {
   if (hit.implicit) return 'IKB302';
   if (hit.via === 'block') return blockCode(operand.value, hit);
+  if (hit.axisRole !== 'row' && movable(hit)) return 'IKB303';
   if (hit.axisRole === 'head') return 'IKB202';
   if (hit.axisRole === 'row' && hit.via === 'whole') return 'IKB102';
   return 'IKB301';

@@ -23,7 +23,7 @@ import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
 import type { Advice, Operand, SinkHit } from './run';
 import { textOf } from './syntax';
-import type { Value } from './value';
+import type { LayerValue, Value } from './value';
 import { tuple } from './value';
 
 export function applySink(applied: Applied): Value {
@@ -97,15 +97,16 @@ function linearSink(applied: Applied, input: Tensor | null): Value {
     : weight?.kind === 'tensor'
       ? (knownAxis(weight.shape, 0)?.dim ?? null)
       : null;
-  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width, advice: widthAdvice(t) });
+  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width, advice: widthAdvice(t, layer) });
   return projected(t, -1, width, place);
 }
 
 /** A concatenation whose width may be worth padding. */
-function widthAdvice(t: Tensor): Advice | null {
+function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null {
   const node = t.place ? nodeAt(t.place) : null;
   const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
-  const size = knownAxis(t.shape, -1)?.dim ?? null;
+  const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : null;
+  const size = valueOf(stated) === null ? (knownAxis(t.shape, -1)?.dim ?? null) : stated;
   return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
     ? { code: 'IKB401', size, concatenation: node }
     : null;
@@ -217,31 +218,45 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
 }
 
 /**
- * A parameter with three axes against four-dimensional activations: matmul expands it over the batch, and the reshape
- * to three dimensions writes every copy.
+ * What matmul copies by its own broadcasting, see `batchToCopy`: it expands the batch axes and reshapes to three
+ * dimensions, and where the expanded axes do not collapse to one stride that reshape writes every copy.
  */
 function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: SinkHit } | null {
-  const at = a.content === 'parameter' ? 0 : b.content === 'parameter' ? 1 : null;
-  if (at === null) return null;
-  const [weight, other] = at === 0 ? [a, b] : [b, a];
-  if (rankOf(weight.shape) !== 3 || rankOf(other.shape) !== 4) return null;
-  const batch = other.shape.head[0];
-  if (!batch || isOne(batch.dim) || isOne(weight.shape.head[0]?.dim ?? null)) return null;
-  const made = replica(weight, {
-    map: ALL,
-    source: ONE,
-    extent: batch.dim,
-    origin: place,
-    written: true,
-    argument: at,
-  });
-  const carrier = tensor(exactShape([{ dim: batch.dim, replica: made }, ...weight.shape.head]), {
-    content: 'parameter',
-  });
-  return {
-    at,
-    hit: { replica: made, axis: 0, via: 'whole', carrier, axisRole: 'batch', copiedInside: true, implicit: true },
-  };
+  for (const at of [0, 1] as const) {
+    const [t, other] = at === 0 ? [a, b] : [b, a];
+    const extent = t.content === 'mask' || t.content === 'index' ? null : batchToCopy(t, other);
+    if (!extent) continue;
+    const made = replica(t, { map: ALL, source: ONE, extent, origin: place, written: true, argument: at });
+    const rest = t.shape.head.filter((axis) => !isOne(axis.dim));
+    const carrier = tensor(exactShape([{ dim: extent, replica: made }, ...rest]), { content: t.content });
+    const hit: SinkHit = {
+      replica: made,
+      axis: 0,
+      via: 'whole',
+      carrier,
+      axisRole: 'batch',
+      copiedInside: true,
+      implicit: true,
+    };
+    return { at, hit };
+  }
+  return null;
+}
+
+/**
+ * The axis of `other` over which `t` is copied: a parameter of three axes against four-dimensional activations, or four
+ * axes of which just one of the two batch axes has size 1 while the other operand's has not.
+ */
+function batchToCopy(t: Tensor, other: Tensor): Dim {
+  if (rankOf(other.shape) !== 4) return null;
+  const [first, second] = other.shape.head;
+  const [own, ownSecond] = t.shape.head;
+  if (!first?.dim || !second?.dim || !own) return null;
+  if (rankOf(t.shape) === 3)
+    return t.content === 'parameter' && !isOne(own.dim) && !isOne(first.dim) ? first.dim : null;
+  if (rankOf(t.shape) !== 4 || !own.dim || !ownSecond?.dim) return null;
+  if (isOne(own.dim) && !isOne(ownSecond.dim) && !isOne(first.dim)) return first.dim;
+  return isOne(ownSecond.dim) && !isOne(own.dim) && !isOne(second.dim) ? second.dim : null;
 }
 
 /** Axis 1 of four, replicated in blocks: attention heads that share keys and values. */

@@ -74,7 +74,9 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
   const axisFromBack = (fromBack: number): Axis => {
     const axes = values.map((v) => knownAxis(v.shape, fromBack));
     const dims = axes.flatMap((axis) => (axis && axis.dim && !isOne(axis.dim) ? [axis.dim] : []));
-    const dim = dims[0] ?? (axes.some((axis) => axis === null) && !known ? null : (axes.find((a) => a)?.dim ?? null));
+    // Of size 1 only if every operand is; an axis that is not recorded, or whose size is not known, may be larger.
+    const open = axes.some((axis) => (axis ? axis.dim === null : !known));
+    const dim = dims[0] ?? (open ? null : (axes.find((axis) => axis)?.dim ?? null));
     const carriers = axes.flatMap((axis, i) => (axis?.replica ? [{ replica: axis.replica, t: values[i] }] : []));
     const [first] = carriers;
     if (!first) return freeAxis(dim);
@@ -102,8 +104,9 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
   });
   const tailLength = widest.shape.tail.length;
   const head = widest.shape.head.map((axis, i): Axis => {
-    if (!axis.replica) return axis;
     if (harmless) return axis;
+    // What another operand has there is not known: it may be larger than 1.
+    if (!axis.replica) return isOne(axis.dim) ? freeAxis(null) : axis;
     const same = others.every((v) => {
       const other = v.shape.head[i];
       if (rankOf(v.shape) !== null && !other) return false;

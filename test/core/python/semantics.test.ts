@@ -127,6 +127,13 @@ const CASES: Readonly<Record<string, string>> = {
   'matmul that copies its three-dimensional weight': `
         b, f, d, e = x.shape
         return torch.matmul(self.weights, x)  #! IKB302 -> mm #= mm`,
+  'matmul that copies heads that broadcast': `
+        b, h, t, d = q.shape
+        b2, s, d2 = k.shape
+        return torch.matmul(q, k[:, None].mT)  #! IKB302 -> mm #= mm`,
+  'an activation on a view that bmm would read': `
+        w = self.table.unsqueeze(0).expand(n, -1, -1)  #! IKB303 -> bmm
+        return torch.bmm(x, w.relu().transpose(1, 2))  #= bmm`,
   'one position of a replicated axis in a loop': `
         x = x.unsqueeze(1).repeat(1, 4, 1)  #! IKB301 -> fc
         return [self.fc(x[:, i]) for i in range(4)]  #= fc`,
