@@ -20,6 +20,10 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
   if (!name) return;
   const container = !text.endsWith(']');
   const { attributes, strings } = mentionsOf(file);
+  const patched = (attributes.get('forward') ?? []).find(
+    (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
+  );
+  if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
   for (const attribute of attributes.get(name) ?? []) {
     const what = touched(attribute, name, container);
     if (what === null || (what === 'set' && isOwn(attribute, owners))) continue;

@@ -47,6 +47,7 @@ describe('rewrites: a layer that is not what its name says', () => {
   check('_modules', outside('m._modules["fc"] = nn.Tanh()'), refused(/may put another module/));
   check('a forward of its own', made(LAYER, 'self.fc.forward = lambda x: x * 0'), refused(/replaces the forward/));
   check('a forward set outside', outside('m.fc.forward = print'), refused(/replaces the forward/));
+  check('a patched class', { tail: ['nn.Linear.forward = print'] }, refused(/replaces `nn\.Linear\.forward`/));
   check('a hook outside', outside('m.fc.register_forward_hook(print)'), refused(/wraps or hooks/));
   check('a weight norm outside', outside('nn.utils.weight_norm(m.fc)'), refused(/wraps or hooks/));
   check(
