@@ -96,8 +96,16 @@ function readAttention(match: Match, draft: Draft): Operands {
   const conditions = [
     ...conditionsOfMap(k.copy, attention.key.replicas),
     ...conditionsOfMap(v.copy, attention.value.replicas),
+    ...conditionsOfDropout(call),
   ];
   return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map, conditions: [...new Set(conditions)] };
+}
+
+/** Dropout draws per query and key: another layout of the same attention meets other draws. */
+function conditionsOfDropout(call: Call): readonly string[] {
+  const rate = argument(call, 4, 'dropout_p');
+  if (!rate || /^0(\.0*)?$/.test(textOf(rate))) return [];
+  return [`\`dropout_p=${flat(rate)}\` is 0, or other random draws in training are fine`];
 }
 
 interface CopiedOperand {

@@ -2,6 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, enclosing, statementOf, textOf } from '../python/syntax';
 import { flat, lineOf, shortly } from './edit';
+import { effectIn } from './effects';
 import { callOf } from './expression';
 import { occurrences } from './names';
 import { conditionsOfRank } from './ranks';
@@ -77,6 +78,7 @@ export function conditionsOfMap(replicate: Replicate, replicas: readonly Replica
 export function canHoist(sink: Node): boolean {
   const statement = statementOf(sink);
   if (statement.kind !== 'expression_statement' && statement.kind !== 'return_statement') return false;
+  if (runsBefore(statement, sink)) return false;
   const lazy = enclosing(
     sink,
     'lambda',
@@ -90,4 +92,15 @@ export function canHoist(sink: Node): boolean {
     'module',
   );
   return lazy === null || lazy.kind === 'block' || lazy.kind === 'module';
+}
+
+/** Something in the sink's own statement that runs before the sink and may change what new statements would read. */
+function runsBefore(statement: Node, sink: Node): boolean {
+  for (let at = sink; at !== statement && at.parent; at = at.parent) {
+    // The target of an assignment is evaluated after its value.
+    const targets = at.parent.kind.endsWith('assignment');
+    const earlier = targets ? [] : at.parent.children.filter((node) => node.end <= at.start);
+    if (earlier.some((node) => effectIn(node) !== null)) return true;
+  }
+  return false;
 }
