@@ -47,13 +47,3 @@ function countLines(lines: readonly string[]): Map<string, number> {
 function take(counts: Map<string, number>, line: string | undefined): void {
   if (line !== undefined) counts.set(line, (counts.get(line) ?? 1) - 1);
 }
-
-export function applyEdits(text: string, edits: readonly TextEdit[]): string {
-  let result = '';
-  let at = 0;
-  for (const edit of edits) {
-    result += text.slice(at, edit.start) + edit.text;
-    at = edit.end;
-  }
-  return result + text.slice(at);
-}

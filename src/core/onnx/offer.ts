@@ -1,8 +1,9 @@
 /** The rewrites that a finding of a model offers, as edits of the model's text. */
+import { applyEdits } from '../edits';
 import type { Finding, Rewrite } from '../finding';
 import type { Analysed } from './analyse';
 import type { OnnxMatch } from './judge/select';
-import { applyEdits, lineEdits } from './line-edits';
+import { lineEdits } from './line-edits';
 import { readModel } from './read';
 import { planRewrites } from './rewrite';
 import { pieceSource } from './splice';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { checkModel, memorySource, readModel, rewriteModel, showModel } from '../../../src/core/onnx';
 import { bytesOf, concatBytes, textOf, varintOf } from '../../../src/core/onnx/encode';
-import { applyEdits } from '../../../src/core/onnx/line-edits';
+import { applyEdits } from '../../../src/core/edits';
 import { assemble, splice } from '../../../src/core/onnx/splice';
 import type { Finding } from '../../../src/core/finding';
 import { bytesOfFile, FIXTURES, modelsUnder, needTestdata, patterns, shortName, TESTDATA } from './support';
