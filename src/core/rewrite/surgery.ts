@@ -19,16 +19,12 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
   const name = /\.(\w+)(\[[^\]]*\])*$/.exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
-  const { attributes, strings } = mentionsOf(file);
-  const patched = (attributes.get('forward') ?? []).find(
-    (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
-  );
+  const { strings, patched } = mentionsOf(file);
   if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
-  for (const attribute of attributes.get(name) ?? []) {
-    const what = touched(attribute, name, container);
-    if (what === null || (what === 'set' && isOwn(attribute, owners))) continue;
-    const verb = { set: 'puts another module in the place of', forward: 'replaces the forward of', stage: 'changes' };
-    refuse(`line ${lineOf(attribute)} ${what === 'hook' ? 'wraps or hooks' : verb[what]} \`${textOf(attribute)}\``);
+  for (const { attribute, what, around } of touchesOf(file, name)) {
+    if (what === 'resized' && !container) continue;
+    if (what === 'set' && around !== null && isOwn(around, owners)) continue;
+    refuse(`line ${lineOf(attribute)} ${VERBS[what]} \`${textOf(attribute)}\``);
   }
   for (const string of strings.get(name) ?? []) {
     const call = string.parent?.parent ? callOf(string.parent.parent) : null;
@@ -38,15 +34,45 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
     if (set || item) refuse(`line ${lineOf(string)} may put another module in the place of \`${text}\``);
   }
   for (const owner of owners) {
-    const member = subclassesOf(owner).flatMap((sub) => membersOf(sub, name))[0];
+    const member = [...subclassesOf(owner)].flatMap((sub) => membersOf(sub, name))[0];
     if (member) refuse(`line ${lineOf(member)} gives \`${name}\` another meaning in a subclass`);
   }
 }
 
-type Touch = 'set' | 'forward' | 'stage' | 'hook';
+type TouchKind = 'set' | 'forward' | 'stage' | 'resized' | 'hook';
+
+const VERBS: Readonly<Record<TouchKind, string>> = {
+  set: 'puts another module in the place of',
+  forward: 'replaces the forward of',
+  stage: 'changes',
+  resized: 'changes',
+  hook: 'wraps or hooks',
+};
+
+interface Touch {
+  readonly attribute: Node;
+  readonly what: TouchKind;
+  /** The class in which `self.x` is written so; null where something else than `self` is reached into. */
+  readonly around: Node | null;
+}
+
+/** Where the file does more to `anything.name` than read it. */
+function touchesOf(file: SourceFile, name: string): readonly Touch[] {
+  const { attributes, touches } = mentionsOf(file);
+  const known = touches.get(name);
+  if (known) return known;
+  const found = (attributes.get(name) ?? []).flatMap((attribute): readonly Touch[] => {
+    const what = touched(attribute, name);
+    if (what === null) return [];
+    const own = textOf(childOf(attribute, 'object') ?? attribute) === 'self';
+    return [{ attribute, what, around: own ? enclosing(attribute, 'class_definition') : null }];
+  });
+  touches.set(name, found);
+  return found;
+}
 
 /** What the text around `x.fc` does to it, null for a mere read. */
-function touched(attribute: Node, name: string, container: boolean): Touch | null {
+function touched(attribute: Node, name: string): TouchKind | null {
   if (isTarget(attribute)) return 'set';
   const { parent, field } = attribute;
   if (parent?.kind === 'subscript' && field === 'value') return isTarget(parent) ? 'stage' : null;
@@ -55,7 +81,7 @@ function touched(attribute: Node, name: string, container: boolean): Touch | nul
   if (isTarget(parent)) return member === 'forward' || member === '__class__' ? 'forward' : null;
   if (parent.parent?.kind !== 'call' || parent.field !== 'function') return null;
   if (/^register_.*(hook|parametrization)/.test(member)) return 'hook';
-  return container && CONTAINER.has(member) && name !== member ? 'stage' : null;
+  return CONTAINER.has(member) && name !== member ? 'resized' : null;
 }
 
 const PATTERNS = new Set(['pattern_list', 'tuple_pattern', 'list_pattern', 'tuple', 'list', 'expression_list']);
@@ -67,26 +93,20 @@ function isTarget(node: Node): boolean {
   return kind === 'delete_statement' || (at.field === 'left' && /^(augmented_)?assignment$|^for_/.test(kind));
 }
 
-/** `self.fc = ..` in a class that holds the layer, or in one that has nothing to do with it. */
-function isOwn(attribute: Node, owners: readonly Node[]): boolean {
-  if (textOf(childOf(attribute, 'object') ?? attribute) !== 'self') return false;
-  const around = enclosing(attribute, 'class_definition');
-  return around !== null && !owners.some((owner) => owner !== around && subclassesOf(owner).includes(around));
-}
+/** Is the class `around` one that holds the layer, or one that has nothing to do with it? */
+const isOwn = (around: Node, owners: readonly Node[]): boolean =>
+  !owners.some((owner) => owner !== around && subclassesOf(owner).has(around));
 
 /** The classes of the file that inherit from `owner`, directly or not, by the names of their bases. */
-function subclassesOf(owner: Node): readonly Node[] {
-  const { classes } = mentionsOf(owner.file);
+function subclassesOf(owner: Node): ReadonlySet<Node> {
+  const { derived, heirs } = mentionsOf(owner.file);
+  const known = heirs.get(owner);
+  if (known) return known;
   const found = new Set<Node>([owner]);
-  for (const base of found) {
-    const name = textOf(childOf(base, 'name') ?? base);
-    for (const one of classes) {
-      const bases = childOf(one, 'superclasses')?.children ?? [];
-      if (bases.some((b) => textOf(b) === name || textOf(b).endsWith(`.${name}`))) found.add(one);
-    }
-  }
+  for (const base of found) for (const one of derived.get(textOf(childOf(base, 'name') ?? base)) ?? []) found.add(one);
   found.delete(owner);
-  return [...found];
+  heirs.set(owner, found);
+  return found;
 }
 
 /** What a class body itself binds to `name`: a method, a property, a class attribute. */
@@ -105,7 +125,13 @@ interface Mentions {
   readonly attributes: ReadonlyMap<string, readonly Node[]>;
   /** Plain strings by their text. */
   readonly strings: ReadonlyMap<string, readonly Node[]>;
-  readonly classes: readonly Node[];
+  /** Classes by the last name of each of their bases. */
+  readonly derived: ReadonlyMap<string, readonly Node[]>;
+  /** `nn.Linear.forward = ..`: then no layer of the file is what it seems. */
+  readonly patched: Node | null;
+  /** Answers that were given before: many findings ask the same. */
+  readonly touches: Map<string, readonly Touch[]>;
+  readonly heirs: Map<Node, ReadonlySet<Node>>;
 }
 
 /** Collected once per file, since every rewrite in it asks. */
@@ -116,7 +142,7 @@ function mentionsOf(file: SourceFile): Mentions {
   if (known) return known;
   const attributes = new Map<string, Node[]>();
   const strings = new Map<string, Node[]>();
-  const classes: Node[] = [];
+  const derived = new Map<string, Node[]>();
   const add = (map: Map<string, Node[]>, key: string, node: Node): void => {
     const list = map.get(key);
     if (list) list.push(node);
@@ -125,9 +151,14 @@ function mentionsOf(file: SourceFile): Mentions {
   visit(file.root, (node) => {
     if (node.kind === 'attribute') add(attributes, textOf(childOf(node, 'attribute') ?? node), node);
     else if (node.kind === 'string') add(strings, textOf(node).replace(/^\w*['"]|['"]$/g, ''), node);
-    else if (node.kind === 'class_definition') classes.push(node);
+    else if (node.kind === 'class_definition')
+      for (const base of childOf(node, 'superclasses')?.children ?? [])
+        add(derived, textOf(base).split('.').pop() ?? '', node);
   });
-  const found = { attributes, strings, classes };
+  const patched = (attributes.get('forward') ?? []).find(
+    (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
+  );
+  const found = { attributes, strings, derived, patched: patched ?? null, touches: new Map(), heirs: new Map() };
   mentions.set(file, found);
   return found;
 }
