@@ -121,7 +121,7 @@ function copied(draft: Draft, operand: Node, facts: AttentionOperand): CopiedOpe
   const direct = replicateOf(made.value);
   if (!direct && view?.receiver && keepsBatch(view)) {
     removeDefinitions(draft, made.definitions);
-    for (const definition of made.definitions) requireUndisturbed(made.value, definition.statement, draft.target);
+    for (const definition of made.definitions) requireUndisturbed(made.value, definition.statement, draft.at);
     const inner = copied(draft, view.receiver, facts);
     const tail = made.value.file.text.slice(view.receiver.end, made.value.end).replace(/\s+/g, ' ');
     return { ...inner, text: inner.text + tail };

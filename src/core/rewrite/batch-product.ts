@@ -29,7 +29,7 @@ export function dropExpand(match: Match): Written {
   const stays = rest.every((text) => text === '1' || text === '-1');
   if (size === undefined || size === '-1' || rest.length !== 2 || !stays) refuse('more than the first axis is copied');
   const view = `${textOf(replicate.source)}.expand(${size}, -1, -1)${replicate.suffix}`;
-  requireUndisturbed(replicate.source, made.definitions.at(-1)?.statement ?? draft.target, draft.target, 'writes');
+  requireUndisturbed(replicate.source, made.definitions.at(-1)?.statement ?? draft.target, draft.at, 'writes');
   return { edits: [replace(replicate.node, view)], conditions: conditionsOf(match) };
 }
 
@@ -100,7 +100,7 @@ function copiedOperand(match: Match, operands: readonly Node[]): CopiedOperand {
 
 /** Nobody else may meet the view that takes the place of the copy: it cannot be written into. */
 function requireOnlyReader(draft: Draft, made: Traced): void {
-  requireUnwritten(made.definitions, draft.target);
+  requireUnwritten(made.definitions, draft.at);
   const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
   if (reader) refuse(`line ${lineOf(reader)} reads the copy too`);
 }

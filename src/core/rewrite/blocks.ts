@@ -74,7 +74,7 @@ function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[]): 
 function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {
   const base = rootName(operand);
   if (isView(operand)) {
-    requireUndisturbed(operand, site, draft.target);
+    requireUndisturbed(operand, site, draft.at);
     draft.emitted.push(operand);
     return { text: flat(operand), base, copy: null };
   }

@@ -149,7 +149,7 @@ function factorReader(match: Match, draft: Draft, site: Node): (node: Node) => F
     const copied = replicate !== null && agrees(replicate, facts);
     if (copied && !broadcasts(replicate, facts))
       refuse('groups of rows share one query: it does not broadcast by itself');
-    if (!copied) requireUndisturbed(node, site, draft.target);
+    if (!copied) requireUndisturbed(node, site, draft.at);
     if (!copied) draft.emitted.push(node);
     const text = copied ? sourceText(draft, replicate, made, node) : key;
     const asLongAs = (tensors: readonly string[]): boolean => copied && hasSizesOf(replicate, facts, tensors);

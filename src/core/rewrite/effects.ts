@@ -1,6 +1,6 @@
 /** Calls that may do more than give a value: those cannot run later than they did, or twice. */
 import type { Node } from '../python/syntax';
-import { callOf } from './expression';
+import { type Call, callOf } from './expression';
 import { visit } from './names';
 
 const BUILTINS = new Set('len int float bool min max sum abs round range tuple list sorted divmod'.split(' '));
@@ -21,7 +21,7 @@ export function effectIn(expression: Node): Node | null {
   visit(expression, (node) => {
     if (found) return;
     const call = callOf(node);
-    const effect = call ? !isPure(call.name, call.method, call.receiver !== null) : isEffect(node);
+    const effect = call ? !isPure(call) : isEffect(node);
     if (effect || (node.kind === 'call' && !call)) found = node;
   });
   return found;
@@ -29,8 +29,9 @@ export function effectIn(expression: Node): Node | null {
 
 const isEffect = (node: Node): boolean => ['named_expression', 'await', 'yield'].includes(node.kind);
 
-function isPure(name: string, method: string, hasReceiver: boolean): boolean {
-  if (!hasReceiver) return BUILTINS.has(name);
+/** A builtin, a function of torch or a method of tensors that only gives a value. */
+export function isPure({ name, method, receiver }: Call): boolean {
+  if (!receiver) return BUILTINS.has(name);
   if (/^torch\.\w+$/.test(name))
     return !/^(rand|bernoulli|multinomial|normal|poisson|empty|manual_seed|set_)|_$/.test(method);
   return METHODS.has(method);

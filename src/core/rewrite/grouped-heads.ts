@@ -121,10 +121,10 @@ function head(draft: Draft, operand: Node, facts: AttentionOperand): Head {
     : helperCopy(made.value);
   if (!copy || (direct && !copy.proved)) refuse(`the way in which \`${flat(operand)}\` repeats its heads is not known`);
   const from = made.definitions.at(-1)?.statement ?? statementOf(operand);
-  requireUndisturbed(copy.count, from, draft.target);
+  requireUndisturbed(copy.count, from, draft.at);
   if (!isSimple(copy.source)) refuse(`the heads that \`${flat(operand)}\` repeats have no name; give them one first`);
   draft.emitted.push(copy.source, copy.count);
   removeDefinitions(draft, made.definitions);
-  requireUndisturbed(copy.source, from, draft.target);
+  requireUndisturbed(copy.source, from, draft.at);
   return { argument: operand, text: flat(copy.source), count: flat(copy.count), proved: copy.proved };
 }

@@ -8,6 +8,7 @@ import { occurrences } from './names';
 import { conditionsOfRank } from './ranks';
 import { refuse } from './refusal';
 import type { Replicate } from './replica';
+import { requirePlainLibrary } from './surgery';
 
 /** Refuses what no rewrite may touch. */
 export function requireEditable(match: Match, acrossFunctions: boolean): void {
@@ -15,6 +16,7 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   if (facts.syntaxErrors.length > 0) refuse(`line ${facts.syntaxErrors[0]} has a syntax error`);
   if (statementOf(match.origin).broken || statementOf(match.sink.node).broken)
     refuse('the statement has a syntax error');
+  requirePlainLibrary(match.sink.node.file);
   const reader = namesReader(match.sink.node);
   if (reader) refuse(`line ${lineOf(reader)} may read variables by their names (\`${shortly(reader)}\`)`);
   if (acrossFunctions && !match.local) return;

@@ -8,6 +8,7 @@ import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
 import { dropExpand, dropLetter } from './batch-product';
 import { beforeExpand } from './before-expand';
+import { conditionsOfCalls } from './between';
 import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
 import { keepComments } from './comments';
@@ -68,7 +69,8 @@ export function rewritesFor(match: Match): readonly Rewrite[] {
       const title = ruleFor(match.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         requireEditable(match, match.code === 'IKB202');
-        const { edits, conditions } = build(match);
+        const { edits, conditions: given } = build(match);
+        const conditions = [...given, ...conditionsOfCalls(match.sink.node, edits)];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,

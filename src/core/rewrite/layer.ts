@@ -84,6 +84,10 @@ function requireNoOther(constructor: Node, text: string): void {
 const WRAPPER =
   /register_(full_)?(forward|backward)|parametriz|weight_norm|spectral_norm|\bprune\b|lora|peft|quantiz|fully_?shard|deepspeed|tensor_parallel/i;
 
+/** `m.register_forward_hook(..)`, `weight_norm(m)`, `model.apply(spectral_norm)`: which layer that is, no name says. */
+const NAMELESS =
+  /(?<![.\w])(?!self\b)[a-z_]\w*\.register_\w*(hook|parametrization)|(_norm|parametrization|unstructured|structured|shard)\((?!self\b)[a-z_]\w*\s*[,)]|\.apply\(/;
+
 interface WrapperLine {
   /** 1-based. */
   readonly line: number;
@@ -117,6 +121,9 @@ function wrappers(file: SourceFile, text: string, constructor: Node | null): rea
   if (made?.kind === 'identifier') names.push(`(?<![\\w.])${textOf(made)}`);
   const own = lines.find((line) => names.some((name) => new RegExp(`${name}(?![\\w])`).test(line.text)));
   if (own) refuse(`line ${own.line} wraps or hooks \`${text}\``);
+  const nameless = lines.find((line) => line.word !== undefined && NAMELESS.test(line.text));
+  if (nameless)
+    refuse(`line ${nameless.line} wraps or hooks layers without naming them, \`${text}\` perhaps among them`);
   const other = lines.find(({ word }) => word !== undefined);
   return other ? [`what line ${other.line} does (\`${other.word}\`) does not concern \`${text}\``] : [];
 }

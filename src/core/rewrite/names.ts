@@ -144,13 +144,24 @@ const loopsAround = (node: Node): readonly Node[] => {
 
 const within = (outer: Node, node: Node): boolean => outer.start <= node.start && node.end <= outer.end;
 
-/** The occurrences of `name` that may run after `from` and before `to`, two statements of one function. */
+/** True for what an assignment around `to` assigns to: it is evaluated after `to`. */
+function isTargetAround(occurrence: Node, to: Node): boolean {
+  for (let at: Node | null = to; at && at !== statementOf(to).parent; at = at.parent) {
+    const left = /^(augmented_)?assignment$|^for_/.test(at.kind) ? childOf(at, 'left') : null;
+    if (left && within(left, occurrence)) return true;
+  }
+  return false;
+}
+
+/** The occurrences of `name` that may run after `from` and before `to`, two statements of one function, or parts of such. */
 export function occurrencesBetween(from: Node, to: Node, name: string): readonly Node[] {
   const loop = loopsAround(to)
     .filter((l) => !within(l, from))
     .at(-1);
   return occurrences(scopeOf(to), name).filter(
-    (o) => (o.start >= from.end && o.end <= to.start) || (loop !== undefined && within(loop, o) && !within(to, o)),
+    (o) =>
+      (o.start >= from.end && o.end <= to.start && !isTargetAround(o, to)) ||
+      (loop !== undefined && within(loop, o) && !within(to, o)),
   );
 }
 

@@ -25,6 +25,8 @@ import type { Traced } from './trace';
 export interface Draft {
   /** The statement of the sink, in front of which new statements go. */
   readonly target: Node;
+  /** The expression in whose place the new one is evaluated. */
+  readonly at: Node;
   readonly edits: Edit[];
   /** Ranges that the edits take away: reads in them do not count. */
   readonly gone: Node[];
@@ -42,6 +44,7 @@ export interface Draft {
 
 export const draftFor = (sink: Node): Draft => ({
   target: statementOf(sink),
+  at: sink,
   edits: [],
   gone: [sink],
   stays: [],
@@ -56,7 +59,7 @@ const inside = (node: Node, ranges: readonly Node[]): boolean =>
 
 /** Removes the statements of `definitions` as far as nothing else reads them; false when one stays. */
 export function removeDefinitions(draft: Draft, definitions: Traced['definitions']): boolean {
-  requireUnwritten(definitions, draft.target);
+  requireUnwritten(definitions, draft.at);
   for (const definition of definitions) {
     if (draft.gone.includes(definition.statement)) continue;
     const reader = otherReader(draft, definition);
@@ -83,7 +86,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   const { source, suffix } = replicate;
   const [definition, ...more] = made.definitions;
   const from = made.definitions.at(-1)?.statement ?? site;
-  for (const argument of replicate.arguments) requireUndisturbed(argument, from, draft.target);
+  for (const argument of replicate.arguments) requireUndisturbed(argument, from, draft.at);
   draft.emitted.push(...replicate.arguments);
   if (!definition) {
     if (!isView(source)) {
@@ -91,17 +94,17 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
         refuse(`line ${lineOf(source)} computes the tensor that is copied inside a statement that stays`);
       return hoist(draft, source, 'rows') + suffix;
     }
-    requireUndisturbed(source, site, draft.target);
+    requireUndisturbed(source, site, draft.at);
     return emit(draft, source) + suffix;
   }
-  requireUnwritten(made.definitions, draft.target);
+  requireUnwritten(made.definitions, draft.at);
   const reader = made.definitions.map((d) => otherReader(draft, d)).find((r) => r !== undefined);
   const readsItself = occurrences(source, definition.name).length > 0;
   const removable = !reader && inside(use, draft.gone);
-  if (removable && more.length === 0 && (!isSimple(source) || disturbance(source, from, draft.target) !== null)) {
-    requireBound(definition, draft.target);
+  if (removable && more.length === 0 && (!isSimple(source) || disturbance(source, from, draft.at) !== null)) {
+    requireBound(definition, draft.at);
     // What was a copy may now share memory with the source: nobody may write into that any more.
-    requireUndisturbed(source, from, draft.target, 'writes');
+    requireUndisturbed(source, from, draft.at, 'writes');
     const known = draft.edits.some((edit) => edit.start === replicate.node.start && edit.text !== '');
     if (!known) draft.edits.push(replace(replicate.node, textOf(source) + suffix));
     draft.changed.push(definition);
@@ -110,11 +113,11 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   if (!isView(source) || (readsItself && !removable)) {
     if (reader) keep(draft, definition.name, reader);
     const name = hoist(draft, source, 'rows');
-    requireUndisturbed(source, from, draft.target, 'writes');
+    requireUndisturbed(source, from, draft.at, 'writes');
     draft.edits.push(replace(source, name));
     return name + suffix;
   }
-  requireUndisturbed(source, from, draft.target);
+  requireUndisturbed(source, from, draft.at);
   if (removable) removeDefinitions(draft, made.definitions);
   else if (reader) keep(draft, definition.name, reader);
   return emit(draft, source) + suffix;

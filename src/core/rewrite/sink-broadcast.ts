@@ -22,10 +22,10 @@ export function sinkBroadcast(match: Match): Written {
   const { node, input, kind } = match.sink;
   if (!input || (kind !== 'linear' && kind !== 'matmul')) refuse(`the result of a ${kind} is not mapped row by row`);
   const last = lastRowWise(node);
-  const draft = { ...draftFor(node), target: statementOf(last) };
+  const draft = { ...draftFor(node), target: statementOf(last), at: last };
   const replicate = moveSource(match, draft, input);
   if (!replicate.apply) refuse('the copy is not written so that it could be made of a result of another width');
-  for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.target);
+  for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.at);
   draft.emitted.push(...replicate.arguments);
   if (kind === 'matmul') requireMatrix(match);
   const copy = replicate.apply('') + (replicate.kind === 'expand' && !isAdded(last) ? '.contiguous()' : '');
@@ -43,7 +43,7 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
   const made = trace(operand);
   const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
   if (reader) refuse(`line ${lineOf(reader)} reads the copy too`);
-  requireUnwritten(made.definitions, draft.target);
+  requireUnwritten(made.definitions, draft.at);
   for (const definition of made.definitions) draft.gone.push(definition.statement);
   const replicate = replicateOf(made.value);
   if (replicate) {
@@ -57,7 +57,7 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
       draft.changed.push(definition);
     } else {
       // What was a copy may now share memory with the source: nobody may write into that any more.
-      requireUndisturbed(replicate.source, site, draft.target, 'writes');
+      requireUndisturbed(replicate.source, site, draft.at, 'writes');
       draft.edits.push(inPlace(replicate));
       draft.changed.push(...made.definitions);
     }

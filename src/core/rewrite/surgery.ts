@@ -19,8 +19,7 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
   const name = /\.(\w+)(\[[^\]]*\])*$/.exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
-  const { strings, patched } = mentionsOf(file);
-  if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
+  const { strings } = mentionsOf(file);
   for (const { attribute, what, around } of touchesOf(file, name)) {
     if (what === 'resized' && !container) continue;
     if (what === 'set' && around !== null && isOwn(around, owners)) continue;
@@ -37,6 +36,12 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
     const member = [...subclassesOf(owner)].flatMap((sub) => membersOf(sub, name))[0];
     if (member) refuse(`line ${lineOf(member)} gives \`${name}\` another meaning in a subclass`);
   }
+}
+
+/** Refuses in a file that replaces a part of PyTorch by something of its own. */
+export function requirePlainLibrary(file: SourceFile): void {
+  const { patched } = mentionsOf(file);
+  if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
 }
 
 type TouchKind = 'set' | 'forward' | 'stage' | 'resized' | 'hook';
@@ -120,6 +125,21 @@ function membersOf(owner: Node, name: string): readonly Node[] {
   return found;
 }
 
+/** What rewrites rely on, and nobody replaces but to trace or patch it. */
+const LIBRARY_NAMES = (
+  'Linear Conv1d Conv2d Sequential linear cat concat matmul bmm einsum scaled_dot_product_attention repeat ' +
+  'repeat_interleave expand index_select unsqueeze'
+).split(' ');
+const LIBRARY = /^(nn|torch|F|functional|torch\.(nn|Tensor|nn\.functional)|nn\.functional|Tensor)$/;
+
+/** `nn.Linear = Patched`, `setattr(torch.Tensor, 'expand', f)` */
+function isReplaced(node: Node): boolean {
+  if (node.kind === 'attribute') return isTarget(node) && LIBRARY.test(textOf(childOf(node, 'object') ?? node));
+  const call = node.parent?.parent ? callOf(node.parent.parent) : null;
+  const [owner] = call?.positional ?? [];
+  return /^(setattr|object)$/.test(call?.method ?? '') && owner !== undefined && LIBRARY.test(textOf(owner));
+}
+
 interface Mentions {
   /** Attribute nodes by the last name. */
   readonly attributes: ReadonlyMap<string, readonly Node[]>;
@@ -127,7 +147,7 @@ interface Mentions {
   readonly strings: ReadonlyMap<string, readonly Node[]>;
   /** Classes by the last name of each of their bases. */
   readonly derived: ReadonlyMap<string, readonly Node[]>;
-  /** `nn.Linear.forward = ..`: then no layer of the file is what it seems. */
+  /** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
   readonly patched: Node | null;
   /** Answers that were given before: many findings ask the same. */
   readonly touches: Map<string, readonly Touch[]>;
@@ -155,9 +175,11 @@ function mentionsOf(file: SourceFile): Mentions {
       for (const base of childOf(node, 'superclasses')?.children ?? [])
         add(derived, textOf(base).split('.').pop() ?? '', node);
   });
-  const patched = (attributes.get('forward') ?? []).find(
-    (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
-  );
+  const patched =
+    (attributes.get('forward') ?? []).find(
+      (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
+    ) ??
+    LIBRARY_NAMES.flatMap((name) => [...(attributes.get(name) ?? []), ...(strings.get(name) ?? [])]).find(isReplaced);
   const found = { attributes, strings, derived, patched: patched ?? null, touches: new Map(), heirs: new Map() };
   mentions.set(file, found);
   return found;

@@ -1,0 +1,101 @@
+/** Calls that run between the copy and the place where the new text reads: what they do to what it reads. */
+import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { doingsOf } from './callees';
+import { type Edit, lineOf, shortly } from './edit';
+import { type Call, callOf } from './expression';
+import { refuse } from './refusal';
+
+/**
+ * Conditions for the calls that stand between the first and the last edit of the function around `sink`, and stay there.
+ * Refuses where one of them writes into tensors, or sets a name that the new text reads.
+ */
+export function conditionsOfCalls(sink: Node, edits: readonly Edit[]): readonly string[] {
+  const scope = scopeOf(sink);
+  const inner = edits.filter((edit) => scope.start <= edit.start && edit.end <= scope.end);
+  const from = Math.min(sink.start, ...inner.map((edit) => edit.start));
+  const to = Math.max(sink.end, ...inner.map((edit) => edit.end));
+  const names = namesIn(inner, sink, from);
+  const conditions: string[] = [];
+  visitBetween(scope, from, to, (node) => {
+    if (node.kind === 'await' || node.kind === 'yield')
+      refuse(`line ${lineOf(node)} hands over to other code between the copy and the product`);
+    const call = callOf(node);
+    if (!call || sink.start <= node.start) return;
+    if (inner.some((edit) => edit.start <= node.start && node.end <= edit.end)) return;
+    const condition = conditionOf(call, names);
+    if (condition !== null && !conditions.includes(condition)) conditions.push(condition);
+  });
+  return conditions;
+}
+
+/** Names that the new text reads, each with the place from which on the old text had read it. */
+interface Names {
+  readonly variables: ReadonlyMap<string, number>;
+  readonly attributes: ReadonlyMap<string, number>;
+  /** Those of `self`. */
+  readonly own: ReadonlySet<string>;
+}
+
+/** The layer that the sink calls is read where it was. */
+function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
+  const variables = new Map<string, number>();
+  const attributes = new Map<string, number>();
+  const own = new Set<string>();
+  const callee = childOf(sink, 'function');
+  const layer = new Set(callee ? textOf(callee).split('.') : []);
+  const { text } = sink.file;
+  const before = (name: string): number => {
+    const word = new RegExp(`\\b${name}\\b`);
+    const places = edits.flatMap(({ start, end }) => {
+      const at = text.slice(start, end).search(word);
+      return at < 0 ? [] : [start + at];
+    });
+    return Math.min(...(places.length > 0 ? places : [from]));
+  };
+  for (const edit of edits) {
+    for (const [, dot, name] of edit.text.matchAll(/(\b(?:self)?\.\s*)?\b([A-Za-z_]\w*)/g)) {
+      if (name === undefined || (dot && layer.has(name))) continue;
+      const map = dot ? attributes : variables;
+      if (dot?.startsWith('self')) own.add(name);
+      if (!map.has(name)) map.set(name, before(name));
+    }
+  }
+  return { variables, attributes, own };
+}
+
+function visitBetween(node: Node, from: number, to: number, see: (node: Node) => void): void {
+  for (const child of node.children) {
+    if (child.end <= from || child.start >= to) continue;
+    if (child.kind === 'function_definition' || child.kind === 'lambda' || child.kind === 'class_definition') continue;
+    if (child.start >= from) see(child);
+    visitBetween(child, from, to, see);
+  }
+}
+
+function conditionOf(call: Call, names: Names): string | null {
+  const { writes, sets, unknown } = doingsOf(call);
+  const line = lineOf(call.node);
+  const reads = (map: ReadonlyMap<string, number>, name: string): boolean =>
+    (map.get(name) ?? Infinity) < call.node.end;
+  const isRead = (name: string): boolean => reads(names.variables, name) || reads(names.attributes, name);
+  if (writes) {
+    refuse(`line ${line}: \`${shortly(call.callee)}\` may write into tensors in place (line ${lineOf(writes)})`);
+  }
+  const set = [...sets].find(isRead);
+  if (set !== undefined) refuse(`line ${line}: \`${shortly(call.callee)}\` may set \`${set}\` before it is read`);
+  if (!unknown) return null;
+  const given = [...(call.receiver ? [call.receiver] : []), ...call.positional, ...call.keywords.values()];
+  const name = given.flatMap(identifiersIn).find((one) => one !== 'self' && reads(names.variables, one));
+  if (name !== undefined) return `\`${shortly(call.callee)}\` at line ${line} does not write into \`${name}\``;
+  // A method that is not in the file may set what is read of `self`.
+  const inherited = /^(self|super\(.*\))\.\w+$/.test(call.name);
+  const attribute = inherited ? [...names.own].find((one) => reads(names.attributes, one)) : undefined;
+  return attribute !== undefined
+    ? `\`${shortly(call.callee)}\` at line ${line} leaves \`self.${attribute}\` as it is`
+    : null;
+}
+
+function identifiersIn(node: Node): readonly string[] {
+  if (node.kind === 'identifier') return node.field === 'attribute' ? [] : [textOf(node)];
+  return node.children.flatMap(identifiersIn);
+}

@@ -1,0 +1,163 @@
+/**
+ * What a call does besides giving a value, as far as the file says: in-place writes, attributes and outer variables that
+ * it sets. Functions, methods and modules of the file are looked into; PyTorch's own are known.
+ */
+import { type Node, type SourceFile, childOf, textOf } from '../python/syntax';
+import { isPure } from './effects';
+import { type Call, callOf, isSimple, isView, unwrap } from './expression';
+import { isBinding, isMutation, visit } from './names';
+
+export interface Doings {
+  /** An in-place write, in the call or in what it calls. */
+  readonly writes: Node | null;
+  /** Names of attributes and of global or outer variables that it may set. */
+  readonly sets: ReadonlySet<string>;
+  /** True when something in it is not in the file. */
+  readonly unknown: boolean;
+}
+
+const NOTHING: Doings = { writes: null, sets: new Set(), unknown: false };
+const UNKNOWN: Doings = { ...NOTHING, unknown: true };
+
+const join = (a: Doings, b: Doings): Doings => ({
+  writes: a.writes ?? b.writes,
+  sets: b.sets.size === 0 ? a.sets : new Set([...a.sets, ...b.sets]),
+  unknown: a.unknown || b.unknown,
+});
+
+const LIBRARY = /^(torch|F|nn|einops|math|np|numpy|functools|itertools|operator)\.[\w.]+$/;
+const HARMLESS = new Set(
+  'print len isinstance hasattr getattr super zip enumerate map filter any all str repr'.split(' '),
+);
+
+const answers = new WeakMap<Node, Doings>();
+
+export function doingsOf(call: Call): Doings {
+  const known = answers.get(call.node);
+  if (known) return known;
+  const found = lookInto(call, new Set());
+  answers.set(call.node, found);
+  return found;
+}
+
+function lookInto(call: Call, seen: Set<Node>): Doings {
+  const { functions, attributes, lambdas } = indexOf(call.node.file);
+  const own = /^(self|cls|super\(.*\))\.\w+$/.exec(call.name) !== null;
+  const plain = call.name === call.method;
+  const bodies = [...(functions.get(call.method) ?? []), ...(plain ? (lambdas.get(call.method) ?? []) : [])];
+  if (bodies.length > 0 && (plain || own || !isKnown(call))) {
+    return bodies.map((body) => bodyDoings(body, seen)).reduce(join, NOTHING);
+  }
+  if (isKnown(call)) return NOTHING;
+  const made = own ? (attributes.get(call.method) ?? []) : [];
+  if (made.length === 0) return UNKNOWN;
+  return made.map((value) => moduleDoings(value, call, seen)).reduce(join, NOTHING);
+}
+
+/** A function of a library, or a method of a tensor; those that write in place are seen by their names. */
+const isKnown = (call: Call): boolean => LIBRARY.test(call.name) || HARMLESS.has(call.name) || isPure(call);
+
+function bodyDoings(body: Node, seen: Set<Node>): Doings {
+  if (seen.has(body)) return NOTHING;
+  seen.add(body);
+  let found = NOTHING;
+  visit(body, (node) => {
+    if (node.kind === 'identifier') {
+      if (node.parent?.kind === 'global_statement' || node.parent?.kind === 'nonlocal_statement') {
+        found = join(found, { ...NOTHING, sets: new Set([textOf(node)]) });
+      } else if (isMutation(node)) found = join(found, mutation(node));
+    }
+    const call = callOf(node);
+    if (call) found = join(found, lookInto(call, seen));
+    else if (node.kind === 'call') found = join(found, UNKNOWN);
+  });
+  return found;
+}
+
+/** `self.count += 1` sets an attribute; `x[0] = ..`, `x.mul_(..)` write into a tensor. */
+function mutation(name: Node): Doings {
+  const sets = new Set<string>();
+  let at = name;
+  while (at.parent?.kind === 'attribute' && at.field === 'object') {
+    at = at.parent;
+    sets.add(textOf(childOf(at, 'attribute') ?? at));
+  }
+  const kind = at.parent?.kind ?? '';
+  const plain = sets.size > 0 && /^(assignment|delete_statement|pattern_list)$/.test(kind);
+  const counted = sets.size > 0 && kind === 'augmented_assignment' && at.parent !== null && isCount(at.parent);
+  return plain || counted ? { ...NOTHING, sets } : { ...NOTHING, sets, writes: name };
+}
+
+/** `self.steps += 1`: a number. */
+const isCount = (assignment: Node): boolean => /^(integer|float)$/.test(childOf(assignment, 'right')?.kind ?? '');
+
+/** What calling a module does that was made by this expression. */
+function moduleDoings(value: Node, call: Call, seen: Set<Node>): Doings {
+  const made = callOf(unwrap(value));
+  if (!made) return unwrap(value).kind === 'lambda' ? bodyDoings(unwrap(value), seen) : UNKNOWN;
+  const own = indexOf(value.file).classes.get(made.method) ?? [];
+  if (own.length > 0) {
+    const forwards = own.flatMap((one) => (childOf(one, 'body')?.children ?? []).filter(isForward));
+    return forwards.length > 0 ? forwards.map((body) => bodyDoings(body, seen)).reduce(join, NOTHING) : UNKNOWN;
+  }
+  if (!/^(torch\.)?nn\.\w+$/.test(made.name) && !/^[A-Z]\w*$/.test(made.name)) return UNKNOWN;
+  const first = firstStage(made);
+  const inPlace =
+    first.keywords.get('inplace') ?? (/^(ReLU6?|SELU|SiLU)$/.test(first.method) ? first.positional[0] : undefined);
+  const given = call.positional[0];
+  // What is computed for it alone may be written into.
+  const shared = given !== undefined && (isSimple(given) || isView(given) || given.kind === 'subscript');
+  if (inPlace && textOf(inPlace) !== 'False' && shared) return { ...NOTHING, writes: given };
+  return LAYER.test(made.name) ? NOTHING : UNKNOWN;
+}
+
+/** PyTorch's own, by its usual name. */
+const LAYER = /^(torch\.)?nn\.\w+$|^(Linear|Sequential|Embedding|LayerNorm|Dropout|ReLU|GELU|Conv[123]d|Identity)$/;
+
+function firstStage(made: Call): Call {
+  const inner = made.method === 'Sequential' && made.positional[0] ? callOf(made.positional[0]) : null;
+  return inner ? firstStage(inner) : made;
+}
+
+const isForward = (statement: Node): boolean => {
+  const inner = statement.kind === 'decorated_definition' ? childOf(statement, 'definition') : statement;
+  return inner?.kind === 'function_definition' && /^(forward|__call__)$/.test(textOf(childOf(inner, 'name') ?? inner));
+};
+
+interface Index {
+  readonly functions: ReadonlyMap<string, readonly Node[]>;
+  readonly classes: ReadonlyMap<string, readonly Node[]>;
+  /** What is assigned to `self.name` anywhere. */
+  readonly attributes: ReadonlyMap<string, readonly Node[]>;
+  readonly lambdas: ReadonlyMap<string, readonly Node[]>;
+}
+
+/** Collected once per file, since every rewrite in it asks. */
+const indices = new WeakMap<SourceFile, Index>();
+
+export function indexOf(file: SourceFile): Index {
+  const known = indices.get(file);
+  if (known) return known;
+  const found = { functions: new Map(), classes: new Map(), attributes: new Map(), lambdas: new Map() };
+  const add = (map: Map<string, Node[]>, key: string, node: Node): void => {
+    const list = map.get(key);
+    if (list) list.push(node);
+    else map.set(key, [node]);
+  };
+  visit(file.root, (node) => {
+    const name = childOf(node, 'name');
+    if (node.kind === 'function_definition' && name) add(found.functions, textOf(name), node);
+    else if (node.kind === 'class_definition' && name) add(found.classes, textOf(name), node);
+    else if (node.kind === 'assignment') {
+      const [left, right] = [childOf(node, 'left'), childOf(node, 'right')];
+      if (!left || !right) return;
+      if (left.kind === 'identifier' && right.kind === 'lambda' && isBinding(left))
+        add(found.lambdas, textOf(left), right);
+      const attribute = left.kind === 'attribute' ? childOf(left, 'attribute') : null;
+      if (attribute && textOf(childOf(left, 'object') ?? left) === 'self')
+        add(found.attributes, textOf(attribute), right);
+    }
+  });
+  indices.set(file, found);
+  return found;
+}
