@@ -1,6 +1,7 @@
 /** ONNX models: read, check, show. Bytes in, plain data out; nothing here opens a file. */
 import type { Analysis } from '../engine';
 import type { Finding, Note } from '../finding';
+import { suppress } from '../suppress';
 import { analyse } from './analyse';
 import { textAround } from './around';
 import { buildGraph } from './graph';
@@ -8,6 +9,7 @@ import { findingOf } from './judge/report';
 import type { Model } from './model';
 import { withRewrites } from './offer';
 import { planRewrites, type Target } from './rewrite';
+import { commentsOf, OnnxTextError, readModelText } from './read-text';
 import { readModel } from './read';
 import { OnnxError, type ByteSource } from './source';
 import { sizeOf, type Piece } from './splice';
@@ -30,18 +32,38 @@ export interface ModelOptions {
  * an exception; `parsed` is false then.
  */
 export function checkModel(path: string, source: ByteSource, options: ModelOptions = {}): Analysis {
-  let model: Model;
   try {
-    model = readModel(source);
+    const model = readModel(source);
+    return check(path, model, printModel(model), options);
   } catch (error) {
     if (!(error instanceof OnnxError)) throw error;
     return { findings: [], notes: [{ path, line: 1, message: error.message }], parsed: false, suppressed: [] };
   }
+}
+
+/**
+ * The same for a model as text, in the syntax that `printModel` writes: lines and edits are those of the text as it is.
+ * `# ikbo: ignore[IKB101]` at the end of a node's line silences a finding.
+ */
+export function checkModelText(path: string, text: string, options: ModelOptions = {}): Analysis {
+  try {
+    const { model, printed } = readModelText(text);
+    const { findings, notes } = check(path, model, printed, options);
+    const kept = suppress(path, commentsOf(text), findings);
+    return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
+  } catch (error) {
+    if (!(error instanceof OnnxTextError) && !(error instanceof OnnxError)) throw error;
+    const line = error instanceof OnnxTextError ? error.line : 1;
+    return { findings: [], notes: [{ path, line, message: error.message }], parsed: false, suppressed: [] };
+  }
+}
+
+function check(path: string, model: Model, printed: ModelText, options: ModelOptions): Analysis {
   const analysed = analyse(model);
   const { program, graph, matches, spread } = analysed;
-  const context = { path, program, spread, text: printModel(model), shapes: options.shapes ?? {} };
+  const context = { path, program, spread, text: printed, shapes: options.shapes ?? {} };
   const found = matches.map((match) => ({ match, finding: findingOf(context, match) }));
-  const findings = withRewrites(analysed, context.text.text, found).sort(
+  const findings = withRewrites(analysed, printed, found).sort(
     (a, b) => a.line - b.line || a.rule.localeCompare(b.rule),
   );
   const notes = graph.problems.slice(0, 20).map((message): Note => ({ path, line: 1, message }));

@@ -1,39 +1,52 @@
 /** The rewrites that a finding of a model offers, as edits of the model's text. */
 import { applyEdits } from '../edits';
-import type { Finding, Rewrite } from '../finding';
+import type { Finding, Rewrite, TextEdit } from '../finding';
 import type { Analysed } from './analyse';
 import type { OnnxMatch } from './judge/select';
 import { lineEdits } from './line-edits';
 import { readModel } from './read';
 import { planRewrites } from './rewrite';
 import { pieceSource } from './splice';
-import { printModel } from './text';
+import { printModel, type ModelText } from './text';
+import { moveEdits } from './move-edits';
 
 /** Trying a rewrite prints the model anew; beyond so many lines in all only the reason is given. */
 const MAX_LINES = 400_000;
 
 export function withRewrites(
   analysed: Analysed,
-  text: string,
+  text: ModelText,
   found: readonly { finding: Finding; match: OnnxMatch }[],
 ): Finding[] {
   const lines = analysed.model.graph.nodes.length;
+  const printed = printModel(analysed.model);
   return found.map(({ finding, match }, i) => ({
     ...finding,
-    rewrites: [(i + 1) * lines > MAX_LINES ? tooMany(analysed, match) : offer(analysed, finding.path, text, match)],
+    rewrites: [
+      (i + 1) * lines > MAX_LINES ? tooMany(analysed, match) : offer(analysed, finding.path, text, printed, match),
+    ],
   }));
 }
 
-function offer(analysed: Analysed, path: string, text: string, match: OnnxMatch): Rewrite {
+const LAID_OUT = 'the comments and the layout of the text may go: it is written anew';
+
+function offer(analysed: Analysed, path: string, text: ModelText, printed: ModelText, match: OnnxMatch): Rewrite {
   const { outcomes, pieces } = planRewrites(analysed, [match], false);
   const [outcome] = outcomes;
   if (!outcome) throw new Error('a match without an outcome');
   const { id, title, reason, condition } = outcome;
   if (reason !== null) return { id, title, tier: 'none', reason, edits: [] };
   const after = printModel(readModel(pieceSource(analysed.model.source, pieces))).text;
-  const edits = lineEdits(path, text, after);
-  const exact = applyEdits(text, edits) === after ? edits : [{ path, start: 0, end: text.length, text: after }];
-  return { id, title, tier: condition === null ? 'safe' : 'suggestion', reason: condition, edits: exact };
+  const edits = exactEdits(path, printed.text, after);
+  const moved = text.text === printed.text ? edits : moveEdits(edits, printed, text);
+  if (moved) return { id, title, tier: condition === null ? 'safe' : 'suggestion', reason: condition, edits: moved };
+  const anew = [{ path, start: 0, end: text.text.length, text: after }];
+  return { id, title, tier: 'suggestion', reason: [condition, LAID_OUT].filter(Boolean).join('; '), edits: anew };
+}
+
+function exactEdits(path: string, before: string, after: string): TextEdit[] {
+  const edits = lineEdits(path, before, after);
+  return applyEdits(before, edits) === after ? edits : [{ path, start: 0, end: before.length, text: after }];
 }
 
 function tooMany(analysed: Analysed, match: OnnxMatch): Rewrite {

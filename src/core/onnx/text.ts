@@ -31,6 +31,8 @@ interface Printer {
 
 /** Tensors of at most so many elements are printed in full: axes, shapes and scalars are, weights are not. */
 const MAX_ELEMENTS = 16;
+/** Longer lists are data (the trees of a forest), not parameters. */
+const MAX_ITEMS = 1024;
 
 export function printModel(model: Model): ModelText {
   const out: Printer = { model, lines: [], nodes: new Map(), declarations: new Map() };
@@ -96,27 +98,33 @@ function lineRange(out: Printer, line: string, indent: number): LineRange {
 function printNode(out: Printer, node: Node, indent: string): void {
   const label = node.name ? `[${name(node.name)}] ` : '';
   const outputs = node.outputs.map((output) => (output ? name(output) : '""')).join(', ');
-  const operator =
-    [node.domain, node.op].filter(Boolean).map(name).join('.') + (node.overload ? `:${name(node.overload)}` : '');
+  const operator = operatorText(node);
   const inputs = `(${node.inputs.map((input) => (input ? name(input) : '""')).join(', ')})`;
   const flat = node.attributes.filter((a) => !a.g && a.graphs.length === 0);
   const nested = node.attributes.filter((a) => a.g || a.graphs.length > 0);
   const attributes = flat.map((a) => attributeText(out.model, a)).join(', ');
   const start = `${indent}${label}${outputs} = ${operator}`;
   const range = lineRange(out, '', indent.length);
+  out.nodes.set(node, range); // before those of its subgraphs
   if (nested.length === 0) {
     out.lines.push(`${start}${attributes ? ` <${attributes}>` : ''} ${inputs}`);
   } else {
     out.lines.push(`${start} ${inputs} <${attributes}${attributes ? ',' : ''}`);
     nested.forEach((a, i) => {
       const graphs = a.g ? [a.g, ...a.graphs] : a.graphs;
-      out.lines.push(`${indent}   ${name(a.name)} =`);
+      out.lines.push(`${indent}   ${name(a.name)}${graphs.length === 1 && !a.g ? ': graphs' : ''} =`);
       for (const graph of graphs) printGraph(out, graph, `${indent}   `);
       if (i + 1 < nested.length) out.lines[out.lines.length - 1] += ',';
     });
     out.lines.push(`${indent}>`);
   }
   out.nodes.set(node, { ...range, last: out.lines.length, endColumn: (out.lines[range.first - 1]?.length ?? 0) + 1 });
+}
+
+function operatorText({ domain, op, overload }: Node): string {
+  // A dot in an operator's own name must not read as the end of a domain.
+  const own = op.includes('.') ? quoted(op) : name(op);
+  return `${domain ? `${name(domain)}.` : ''}${own}${overload ? `:${name(overload)}` : ''}`;
 }
 
 function printFunction(out: Printer, def: FunctionDef): void {
@@ -191,36 +199,42 @@ function tensorValue(model: Model, tensor: Tensor): string {
   const count = elementCount(tensor.dims);
   const values = count <= MAX_ELEMENTS ? readValues(model.source, tensor, MAX_ELEMENTS) : null;
   if (!values) return '{...}';
-  const integer = tensor.element !== 1 && tensor.element !== 10 && tensor.element !== 11 && tensor.element !== 16;
-  return `{${values.map((value) => (integer ? intText(value) : floatText(value))).join(', ')}}`;
+  const write = tensor.element === DOUBLE ? doubleText : FLOATS.has(tensor.element) ? floatText : intText;
+  return `{${values.map(write).join(', ')}}`;
 }
+
+const DOUBLE = 11;
+const FLOATS = new Set([1, 10, 16]);
 
 /** Values saturate at 2^53; the largest int64 is what exporters write for "to the end". */
 const intText = (value: number): string => (value === Number.MAX_SAFE_INTEGER ? '9223372036854775807' : String(value));
 
+/** The shortest text that gives the same 32-bit float again. */
 function floatText(value: number): string {
-  const short = String(Number(value.toPrecision(8)));
-  return Number.isInteger(value) && !/e/.test(short) ? `${short}.0` : short;
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return doubleText(short);
+  }
+  return doubleText(Number.isFinite(value) ? Number(value.toPrecision(9)) : value);
+}
+
+function doubleText(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  return /[.e]/.test(text) ? text : `${text}.0`;
 }
 
 function attributeText(model: Model, a: Attribute): string {
   if (a.reference) return `${name(a.name)}: ${ATTRIBUTE_TYPES[a.type] ?? 'undefined'} = @${a.reference}`;
-  return `${name(a.name)} = ${attributeValue(model, a)}`;
+  const value = attributeValue(model, a);
+  // An empty list does not show what it is a list of.
+  return `${name(a.name)}${value === '[]' ? `: ${ATTRIBUTE_TYPES[a.type] ?? 'undefined'}` : ''} = ${value}`;
 }
 
-const ATTRIBUTE_TYPES = [
-  'undefined',
-  'float',
-  'int',
-  'string',
-  'tensor',
-  'graph',
-  'floats',
-  'ints',
-  'strings',
-  'tensors',
-  'graphs',
-];
+/** AttributeProto.AttributeType by its name in the text. */
+export const ATTRIBUTE_TYPES = [
+  'undefined', 'float', 'int', 'string', 'tensor', 'graph', 'floats', 'ints', 'strings', 'tensors', 'graphs',
+]; // prettier-ignore
 
 function attributeValue(model: Model, a: Attribute): string {
   switch (a.type) {
@@ -246,4 +260,4 @@ function attributeValue(model: Model, a: Attribute): string {
 }
 
 const list = (items: readonly string[]): string =>
-  `[${items.length > 64 ? [...items.slice(0, 64), '...'].join(', ') : items.join(', ')}]`;
+  `[${items.length > MAX_ITEMS ? [...items.slice(0, MAX_ITEMS), '...'].join(', ') : items.join(', ')}]`;
