@@ -30,7 +30,7 @@ const entries = {
   server: 'src/server/main.ts',
   extension: 'src/extension/main.ts',
   host: 'src/bench/host/main.ts',
-  'onnx-child': 'src/cli/onnx-child.ts',
+  'onnx-child': 'src/project/onnx/child.ts',
 };
 const present = Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(join(root, path))));
 const targets = [{ ...node, entryPoints: present }];
@@ -47,10 +47,12 @@ if (existsSync(join(root, 'src/panel/main.ts'))) {
 }
 copyFileSync(require.resolve('web-tree-sitter/tree-sitter.wasm'), join(dist, 'tree-sitter.wasm'));
 copyFileSync(require.resolve('tree-sitter-python/tree-sitter-python.wasm'), join(dist, 'tree-sitter-python.wasm'));
-cpSync(join(root, 'src/bench/torch'), join(dist, 'torch'), {
-  recursive: true,
-  filter: (path) => !/__pycache__/.test(path),
-});
+for (const [from, to] of [
+  ['src/bench/torch', 'torch'],
+  ['src/verify/ikbo_verify', 'verify/ikbo_verify'],
+]) {
+  cpSync(join(root, from), join(dist, to), { recursive: true, filter: (path) => !/__pycache__/.test(path) });
+}
 
 if (process.argv.includes('--watch')) for (const target of targets) await (await context(target)).watch();
 else await Promise.all(targets.map((target) => build(target)));

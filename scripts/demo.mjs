@@ -40,13 +40,15 @@ function writeCopies(findings, applyEdits) {
   );
 }
 
-function numericCheck(rewrites) {
-  const pairs = rewrites.flatMap(({ finding, path }) => [join(root, finding.path), path]);
-  const env = { ...process.env, PYTHONPATH: join(root, 'kernels/python') };
-  const result = run(python(), [join(root, 'scripts/compare_models.py'), ...pairs], { env });
-  const lines = result.stdout.trim().split('\n').filter(Boolean);
-  if (lines.length !== rewrites.length) throw new Error(`the numeric check ended early:\n${result.stderr}`);
-  return lines.map((line, at) => ({ ...JSON.parse(line), ...rewrites[at] }));
+/** Runs each example as a program before and after each rewrite, as `ikbo verify --main` does, in one interpreter. */
+async function numericCheck(rewrites, { jobOf, NOTHING_GIVEN, runJobs }) {
+  const options = { shapes: {}, packages: [join(root, 'kernels/python')] };
+  const jobs = rewrites.map(({ finding, rewrite, original }) => {
+    const place = { file: join(root, finding.path), text: original, folders: [] };
+    return jobOf(place, finding, rewrite, { ...NOTHING_GIVEN, script: true }, options);
+  });
+  const answers = await runJobs(jobs, { python: python(), seconds: 120 });
+  return answers.map((answer, at) => ({ ...answer, ...rewrites[at] }));
 }
 
 try {
@@ -69,6 +71,7 @@ try {
   require('tsx/cjs');
   const { applyEdits } = require('../src/core/edits.ts');
   const { createTwoFilesPatch } = require('diff');
+  const verification = { ...require('../src/verify/job.ts'), ...require('../src/verify/run.ts') };
   const rewrites = writeCopies(findings, applyEdits);
   for (const { finding, rewrite, name, original, path } of rewrites) {
     const condition = rewrite.reason ? `, if ${rewrite.reason}` : '';
@@ -84,12 +87,13 @@ try {
 
   title('3. Numeric check of each rewrite');
   const noTorch = missing.torch();
-  const checked = noTorch ? [] : numericCheck(rewrites);
+  const checked = noTorch ? [] : await numericCheck(rewrites, verification);
   if (noTorch) console.log(`Not checked: ${noTorch}`);
   for (const one of checked) {
+    const run = one.runs?.[0];
     const outcome = one.ok
-      ? `relative error ${one.relative.toExponential(1)}`
-      : `FAILED ${one.error ?? `relative error ${one.relative}`}`;
+      ? `max error ${run.maxError.toExponential(1)}, peak memory ${run.peakBytes.join(' -> ')} bytes`
+      : `FAILED ${one.problem ?? run?.problem}`;
     console.log(`${basename(one.finding.path).padEnd(24)} ${one.finding.rule} ${one.rewrite.id.padEnd(12)} ${outcome}`);
   }
 

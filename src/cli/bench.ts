@@ -3,13 +3,15 @@ import { presets } from '../bench/presets';
 import { markdownReport } from '../bench/report';
 import { completeRequest, requestForFinding } from '../bench/request';
 import { findConfig } from '../project/config';
+import { findPython } from '../project/interpreter';
 import type { BenchRequest, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
 import { checkDims, OPS } from '../protocol/dims';
-import { analyse } from './analyse';
 import { hostOptions, type Context } from './context';
 import { toUsageError } from './devices';
 import { benchText } from './formats/bench-text';
 import { EXIT, UsageError, type ExitCode } from './output';
+import { findingsAt } from './place';
+import { parseSizes } from './sizes';
 
 export interface BenchArguments {
   readonly op?: Op;
@@ -42,7 +44,8 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
     arms: given.arms?.split(',') ?? null,
     seconds: given.seconds,
     seed: given.seed,
-    python: interpreter(given.python),
+    // An interpreter without torch is reported by the host and costs nothing else.
+    python: given.python === 'none' ? null : findPython(context.root, given.python ?? null),
   });
   const abort = new AbortController();
   const stop = (): void => abort.abort();
@@ -64,12 +67,6 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
 async function bestDevice(context: Context): Promise<string> {
   const { devices } = await listDevices(hostOptions(context)).catch(toUsageError);
   return (devices.find((device) => device.kind === 'cuda') ?? devices[0])?.id ?? 'cpu';
-}
-
-/** The torch arms run in the user's interpreter; one without torch is reported by the host and costs nothing else. */
-function interpreter(given: string | undefined): string | null {
-  if (given === 'none') return null;
-  return given ?? process.env['IKBO_PYTHON'] ?? 'python3';
 }
 
 /** Progress goes to the error stream, so that the result can be piped. */
@@ -104,17 +101,6 @@ async function shapes(context: Context, given: BenchArguments, device: string): 
   };
 }
 
-function parseSizes(text: string): Dims {
-  if (text === '') return {};
-  return Object.fromEntries(
-    text.split(',').map((part) => {
-      const match = /^\s*([A-Za-z]+)\s*=\s*(\d+)\s*$/.exec(part);
-      if (!match?.[1]) throw new UsageError(`--shape: "${part}" is not NAME=SIZE, as in B=1024,U=15`);
-      return [match[1], Number(match[2])];
-    }),
-  );
-}
-
 function fromPreset({ preset, op }: BenchArguments, device: string): Shapes {
   const fits = (name: string): boolean => name.startsWith('cpu-') === (device === 'cpu');
   const wanted = op ?? 'concat-linear';
@@ -129,18 +115,7 @@ function fromPreset({ preset, op }: BenchArguments, device: string): Shapes {
 }
 
 async function fromFinding(context: Context, place: string, sizes: Dims): Promise<Shapes> {
-  const match = /^(.+):(\d+)$/.exec(place);
-  const [path, line] = [match?.[1], Number(match?.[2])];
-  if (path === undefined) throw new UsageError(`--finding ${place}: expected FILE:LINE`);
-  const config = findConfig(context.root);
-  const { report } = await analyse(context, [path], { config, hints: true, ignoreBaseline: true, only: null, jobs: 1 });
-  const here = report.findings.filter((finding) => finding.line <= line && line <= finding.endLine);
-  if (here.length === 0) {
-    const lines = [...new Set(report.findings.map((finding) => finding.line))].join(', ');
-    throw new UsageError(
-      `--finding ${place}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on lines ${lines}`}`,
-    );
-  }
+  const { findings: here } = await findingsAt(context, findConfig(context.root), `--finding ${place}`, place);
   const requests = here.map((finding) => requestForFinding(finding, sizes));
   const request = requests.find((one) => one !== null);
   if (!request)

@@ -9,12 +9,22 @@ import { explain } from './explain';
 import { fix } from './fix';
 import { rewrite, show, type RewriteArguments } from './models';
 import { EXIT, type ExitCode } from './output';
+import { verify, type VerifyArguments } from './verify';
 
 const EXIT_CODES = `
 Exit codes:
   0  no findings
   1  findings (for fix: findings left, or a diff printed)
-  2  could not run: wrong usage, or nothing could be read`;
+  2  could not run: wrong usage, or nothing could be read
+verify: 0 same results, 1 not the same, 2 not compared`;
+
+const VERIFY_HELP = `
+What the arguments of the function are made of, the first that is there:
+  --arg and --shape on the command line,
+  comments in the file:   # ikbo: B=64, user=[B, 32], index=[N] < B, mask=[B, T] bool
+  ikbo.toml:              [shapes]
+  the code itself:        jaxtyping annotations, shapes in docstrings (query [B, D]), defaults.
+Both versions run in a process of their own, the original first in fp64 as the truth, then both in fp32 and bf16.`;
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
@@ -25,6 +35,9 @@ type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify'> & {
   readonly output?: string;
   readonly verify?: boolean;
 };
+
+type VerifyOptional = 'rewrite' | 'call' | 'python';
+type VerifyOptionValues = Omit<VerifyArguments, VerifyOptional> & { readonly [K in VerifyOptional]?: string };
 
 /** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
 export async function program(context: Context, argv: readonly string[]): Promise<ExitCode> {
@@ -82,6 +95,31 @@ export async function program(context: Context, argv: readonly string[]): Promis
     );
 
   root
+    .command('verify')
+    .description('run the function of a finding before and after its rewrites: error and peak memory')
+    .argument('<file:line>', 'where `ikbo check` shows the finding')
+    .option('--rewrite <id>', 'only this rewrite (default: every one that has edits)')
+    .option('--shape <sizes>', 'sizes by name, e.g. B=64,D=32', '')
+    .option('--arg <name=value>', 'an argument: a shape, e.g. user=[B, D], or Python; may be repeated', collect, [])
+    .option('--call <function>', 'what to call, e.g. Ranker.forward (default: the function around the finding)')
+    .option('--main', 'run the file as a program instead, and compare what its modules return', false)
+    .option('--device <device>', 'cpu or cuda:N', 'cpu')
+    .option('--python <path>', 'interpreter (default: IKBO_PYTHON, else the virtual environment, else python3)')
+    .option('--timeout <seconds>', 'time for one rewrite', seconds, 120)
+    .option('--json', 'print as JSON', false)
+    .addHelpText('after', VERIFY_HELP)
+    .action(async (place: string, options: VerifyOptionValues) =>
+      set(
+        await verify(context, place, {
+          ...options,
+          rewrite: options.rewrite ?? null,
+          call: options.call ?? null,
+          python: options.python ?? null,
+        }),
+      ),
+    );
+
+  root
     .command('explain')
     .description('explain a rule, or list all rules')
     .argument('[rule]', 'code or name, e.g. IKB101')
@@ -113,7 +151,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--arms <ids>', 'only these arms, separated by commas')
     .option('--seconds <seconds>', 'time for the measuring rounds', seconds, 10)
     .option('--seed <seed>', 'seed of the random data', integer, 1)
-    .option('--python <path>', 'interpreter for the torch arms (default: IKBO_PYTHON, else python3; "none" for none)')
+    .option('--python <path>', 'interpreter for the torch arms (default: as for verify; "none" for none)')
     .option('--json', 'print the result as JSON', false)
     .option('--markdown', 'print the result as a Markdown table', false)
     .action(async (options: BenchArguments) => set(await bench(context, options)));

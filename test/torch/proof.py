@@ -7,11 +7,15 @@ further from it than the original by more than reassociation explains.
 """
 
 import json
+import os
 import sys
 import types
 import warnings
 
 import torch
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../src/verify"))
+from ikbo_verify.compare import allowance, distance, peak_bytes  # noqa: E402
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
@@ -48,10 +52,6 @@ def run(model, arguments, dtype):
     return [o.detach() for o in out], [g if g is None else g.detach() for g in grads]
 
 
-def distance(got, want):
-    return float((got.double() - want.double()).norm()) if want.numel() else 0.0
-
-
 def compare(what, before, after, exact, dtype, problems):
     if len(before) != len(after):
         problems.append(f"{what}: {len(after)} tensors, {len(before)} before")
@@ -69,24 +69,8 @@ def compare(what, before, after, exact, dtype, problems):
         if not torch.equal(torch.isfinite(b), torch.isfinite(a)):
             problems.append(f"{what} {i}: other elements are finite")
             continue
-        # Reassociation: a small multiple of the original's own error, or some roundings of terms of the size of the
-        # result, which may have cancelled (the inputs are of the size of 1).
-        size = float(e.double().norm()) + 0.25 * e.numel() ** 0.5
-        limit = 2 * distance(b, e) + 4 * torch.finfo(dtype).eps * size
-        if not distance(a, e) <= limit:
+        if not distance(a, e) <= allowance(b, e, dtype):
             problems.append(f"{what} {i}: {distance(a, e):.3g} from fp64, the original {distance(b, e):.3g}")
-
-
-def peak_bytes(model, arguments):
-    """Most bytes that the allocator held during one call, beyond what was there before: torch's own records."""
-    with torch.no_grad(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as prof:
-        model(*arguments)
-    events = [e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]"]
-    held = peak = 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
-    return peak
 
 
 def prove(case):
@@ -127,7 +111,7 @@ def prove(case):
         problems.append("the proof yields no sample")
     if hasattr(proof, "large"):
         arguments = proof.large()
-        peaks = [peak_bytes(make(module), arguments) for module in (before, after)]
+        peaks = [peak_bytes(lambda model=make(module): model(*arguments)) for module in (before, after)]
     return {"name": case["name"], "problems": problems[:8], "peaks": peaks, "samples": samples}
 
 

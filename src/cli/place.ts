@@ -1,0 +1,37 @@
+/** `FILE:LINE` on a command line, and the findings there. */
+import type { Finding } from '../core/finding';
+import type { Config } from '../project/config';
+import { analyse } from './analyse';
+import type { Context } from './context';
+import { UsageError } from './output';
+
+export interface FindingsAt {
+  readonly path: string;
+  readonly text: string | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** The findings on a line, at least one. Throws UsageError that says where there are some. `shown` is what the user wrote. */
+export async function findingsAt(context: Context, config: Config, shown: string, place: string): Promise<FindingsAt> {
+  const match = /^(.+):(\d+)$/.exec(place);
+  const [path, line] = [match?.[1], Number(match?.[2])];
+  if (path === undefined) throw new UsageError(`${shown}: expected FILE:LINE`);
+  const { report, texts } = await analyse(context, [path], {
+    config,
+    hints: true,
+    ignoreBaseline: true,
+    only: null,
+    jobs: 1,
+  });
+  const [error] = report.errors;
+  if (error) throw new UsageError(`${shown}: ${error.message}`);
+  const findings = report.findings.filter((finding) => finding.line <= line && line <= finding.endLine);
+  if (findings.length === 0) {
+    const lines = [...new Set(report.findings.map((finding) => finding.line))].join(', ');
+    throw new UsageError(
+      `${shown}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on lines ${lines}`}`,
+    );
+  }
+  const name = findings[0]?.path ?? path;
+  return { path: name, text: texts.get(name), findings };
+}

@@ -1,0 +1,73 @@
+"""When two results are the same, and what a call holds in memory."""
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+
+def tensors(value):
+    """Every tensor in a result, in a fixed order."""
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def distance(got, want):
+    """Euclidean distance in fp64."""
+    return float((got.double() - want.double()).norm()) if want.numel() else 0.0
+
+
+def allowance(before, exact, dtype):
+    """How far from `exact` (fp64) a reassociated result may be: a small multiple of the original's own distance, or some
+    roundings of terms of the size of the result, which may have cancelled (inputs are of the size of 1)."""
+    size = float(exact.double().norm()) + 0.25 * exact.numel() ** 0.5
+    return 2 * distance(before, exact) + 4 * torch.finfo(dtype).eps * size
+
+
+# Without a result in fp64: reassociation through a deep model, as a share of the result's norm, in roundings.
+ROUNDINGS = 1000
+
+
+def differs(before, after, exact, dtype):
+    """Why `after` is not the same result as `before`, or None. `exact` is the original's in fp64, None where there is none."""
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return f"{tuple(after.shape)} {after.dtype}, before {tuple(before.shape)} {before.dtype}"
+    if not torch.equal(torch.isfinite(before), torch.isfinite(after)):
+        return "other elements are finite"
+    if not before.is_floating_point():
+        return None if torch.equal(before, after) else "other values"
+    if exact is None:
+        far = distance(after, before)
+        return None if far <= ROUNDINGS * torch.finfo(dtype).eps * float(before.double().norm()) else f"{far:.3g} apart"
+    if not distance(after, exact) <= allowance(before, exact, dtype):
+        return f"{distance(after, exact):.3g} from fp64, the original {distance(before, exact):.3g}"
+    return None
+
+
+def largest_error(before, after):
+    """Largest absolute difference of any element."""
+    gaps = [(b.double() - a.double()).abs() for b, a in zip(before, after) if b.shape == a.shape and b.numel()]
+    return max((float(gap[gap.isfinite()].max()) for gap in gaps if gap.isfinite().any()), default=0.0)
+
+
+def peak_bytes(call, device="cpu"):
+    """Most bytes that torch's allocator held during one call, beyond what was there before: torch's own records."""
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        start = torch.cuda.memory_allocated(device)
+        with torch.no_grad():
+            call()
+        torch.cuda.synchronize(device)
+        return torch.cuda.max_memory_allocated(device) - start
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.no_grad(), torch.profiler.profile(activities=activities, profile_memory=True) as profile:
+        call()
+    return held_at_most(profile)
+
+
+def held_at_most(profile):
+    """The largest sum of the allocations and releases that a memory profile recorded, in bytes."""
+    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    held = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak

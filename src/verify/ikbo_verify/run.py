@@ -1,0 +1,244 @@
+"""The comparison itself: the same call on the same data, before and after."""
+
+import contextlib
+import inspect
+import io
+import sys
+
+import torch
+from torch.nn.modules import module as hooks
+from torch.utils._pytree import tree_map
+
+from ikbo_verify.arguments import arguments_of
+from ikbo_verify.compare import differs, held_at_most, largest_error, peak_bytes, tensors
+from ikbo_verify.load import load, module_name
+from ikbo_verify.target import Reached, target_of
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+SEED = 0
+
+
+class Problem(Exception):
+    """Why nothing was compared."""
+
+
+def verify(job):
+    _, top = module_name(job["file"])
+    job["folders"].append(top)
+    if top not in sys.path:
+        sys.path.insert(0, top)
+    return as_script(job) if job["script"] else as_call(job)
+
+
+def describe(error):
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:300]}"
+
+
+def versions(job):
+    """The modules before and after. Raises Problem when one cannot be imported."""
+    made = []
+    for label in ("original", "rewritten"):
+        try:
+            made.append(load(job["file"], job[label], label))
+        except Exception as error:
+            hint = "; install it with: pip install kernels/python" if "ikbo_lens" in str(error) else ""
+            raise Problem(f"the {label} file cannot be imported: {describe(error)}{hint}") from error
+    return made
+
+
+class Call:
+    """One function of one module with the expressions of its arguments."""
+
+    def __init__(self, module, name, job, missing):
+        self.module = module
+        *owners, self.function = name.split(".")
+        holder = module
+        for part in owners:
+            holder = getattr(holder, part, None)
+        function = inspect.getattr_static(holder, self.function, None) if holder else None
+        if function is None:
+            raise Problem(f"{name} is not in the file; name the function or method to call with --call")
+        self.static = isinstance(function, (staticmethod, classmethod))
+        self.owner = holder if owners else None
+        self.name = name
+        sizes, stated = dict(job["sizes"]), job["arguments"]
+        self.construct = None
+        if self.owner is not None and not self.static:
+            docstring = f"{self.owner.__doc__ or ''}\n{self.owner.__init__.__doc__ or ''}"
+            self.construct = arguments_of(self.owner.__init__, f"{'.'.join(owners)}()", stated, sizes, missing, docstring)
+        callee = getattr(holder, self.function)
+        docstring = f"{getattr(callee, '__doc__', None) or ''}\n{(self.owner.__doc__ or '') if self.owner else ''}"
+        self.arguments = arguments_of(callee, name, stated, sizes, missing, docstring)
+        self.sizes = sizes
+        self.state = None
+
+    def text(self):
+        show = lambda given: ", ".join(f"{name}={value}" for name, value in given.items())
+        if self.construct is None:
+            return f"{self.name}({show(self.arguments)})"
+        owner = self.name.rpartition(".")[0]
+        return f"{owner}({show(self.construct)}).{self.function}({show(self.arguments)})"
+
+    def values(self, expressions):
+        torch.manual_seed(SEED)
+        helpers = {"torch": torch, "rand": torch.rand, "randn": torch.randn, "randint": torch.randint}
+        scope = {**self.sizes, **self.module.__dict__, **helpers}
+        made = {}
+        for name, expression in expressions.items():
+            try:
+                made[name] = eval(expression, scope)
+            except Exception as error:
+                raise Problem(f"the argument {name}={expression} cannot be made: {describe(error)}") from error
+        return made
+
+    def prepare(self, dtype, exact, device, state):
+        """A call without arguments in `dtype`, or in fp64 on the same rounded data."""
+        run_dtype = torch.float64 if exact else dtype
+        cast = lambda value: round_to(value, dtype, run_dtype, device)
+        arguments = tree_map(cast, self.values(self.arguments))
+        callee = getattr(self.owner, self.function) if self.owner else getattr(self.module, self.function)
+        if self.construct is not None:
+            given = self.values(self.construct)
+            torch.manual_seed(SEED)
+            instance = self.owner(**given)
+            if isinstance(instance, torch.nn.Module):
+                if state is not None:
+                    if list(instance.state_dict()) != list(state):
+                        raise Problem("the rewritten class has other parameters: a checkpoint would not load")
+                    instance.load_state_dict(state)
+                instance = instance.eval().to(dtype).to(device, run_dtype)
+            callee = instance if self.function in ("forward", "__call__") else getattr(instance, self.function)
+            self.state = instance.state_dict() if isinstance(instance, torch.nn.Module) else None
+
+        def call():
+            torch.manual_seed(SEED)
+            with torch.no_grad():
+                return callee(**arguments)
+
+        return call
+
+
+def round_to(value, dtype, run_dtype, device):
+    if not isinstance(value, torch.Tensor):
+        return value
+    return (value.to(dtype).to(run_dtype) if value.is_floating_point() else value).to(device)
+
+
+def as_call(job):
+    name = job["call"] or target_of(job["original"], job["broadcast"][0], job["consumer"])
+    if name is None:
+        raise Problem("the finding is at module level: run the whole file instead with --main")
+    before, after = versions(job)
+    missing = []
+    calls = [Call(before, name, job, missing), Call(after, name, job, [])]
+    if missing:
+        return {"ok": False, "call": name, "missing": missing}
+    runs = [compare(job, calls, label) for label in DTYPES]
+    compared = [run for run in runs if "maxError" in run]
+    if not compared:
+        raise Problem(f"{calls[0].text()} does not run: {runs[0]['skipped']}")
+    ok = all(run["problem"] is None for run in compared)
+    return {"ok": ok, "call": calls[0].text(), "memory": memory_source(job["device"]), "runs": runs}
+
+
+def compare(job, calls, label):
+    """One dtype: the original in fp64 as the truth, then both versions."""
+    dtype, device = DTYPES[label], job["device"]
+    filename = f"{job['file']} (original)"
+    original, rewritten = calls
+    try:
+        call = original.prepare(dtype, False, device, None)
+        state = original.state
+        with Reached(filename) as reached:
+            before = tensors(call())
+    except Problem:
+        raise
+    except Exception as error:
+        return {"dtype": label, "skipped": describe(error)}
+    first, last = job["broadcast"]
+    if reached.lines.isdisjoint(range(first, last + 1)):
+        raise Problem(f"{original.text()} does not reach line {first}: name what to call with --call, or run the file with --main")
+    if not before:
+        raise Problem(f"{original.text()} returns no tensor to compare")
+    try:
+        exact = tensors(original.prepare(dtype, True, device, None)())
+    except Exception:
+        exact = [None] * len(before)  # Code that insists on a dtype.
+    try:
+        again = rewritten.prepare(dtype, False, device, state)
+        after = tensors(again())
+    except Problem:
+        raise
+    except Exception as error:
+        return {"dtype": label, "maxError": None, "problem": f"the rewritten code fails: {describe(error)}", "peakBytes": None}
+    if len(before) != len(after):
+        problem = f"{len(after)} tensors, {len(before)} before"
+    else:
+        problem = first_difference(before, after, exact, dtype)
+    peaks = [peak_bytes(call, device), peak_bytes(again, device)]
+    return {"dtype": label, "maxError": largest_error(before, after), "problem": problem, "peakBytes": peaks}
+
+
+def first_difference(before, after, exact, dtype):
+    found = [differs(b, a, e, dtype) for b, a, e in zip(before, after, exact)]
+    return next((f"result {i + 1}: {text}" for i, text in enumerate(found) if text), None)
+
+
+def memory_source(device):
+    if device.startswith("cuda"):
+        return "most bytes that torch's CUDA allocator held during one call (torch.cuda.max_memory_allocated)"
+    return "most bytes that torch's CPU allocator held during one call (torch.profiler, profile_memory)"
+
+
+def as_script(job):
+    """Runs the file as a program, before and after: what its outermost modules return is compared, as written."""
+    sides = [run_script(job, label) for label in ("original", "rewritten")]
+    (before, reached, peak), (after, _, peak_after) = sides
+    first, last = job["broadcast"]
+    if reached.isdisjoint(range(first, last + 1)):
+        raise Problem(f"running the file does not reach line {first}")
+    if not before:
+        raise Problem("running the file calls no nn.Module whose results could be compared")
+    if len(before) != len(after):
+        problem = f"{len(after)} tensors, {len(before)} before"
+    else:
+        problem = first_difference(before, after, [None] * len(before), torch.float32)
+    run = {"dtype": "as written", "maxError": largest_error(before, after), "problem": problem, "peakBytes": [peak, peak_after]}
+    return {"ok": problem is None, "call": "the file as a program", "memory": memory_source(job["device"]), "runs": [run]}
+
+
+def run_script(job, label):
+    """What the outermost module calls returned, the lines that ran, and the largest peak of one of those calls."""
+    depth, outputs, peaks = 0, [], []
+    profile = None
+
+    def enter(module, arguments):
+        nonlocal depth, profile
+        depth += 1
+        if depth == 1:
+            profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True)
+            profile.__enter__()
+
+    def leave(module, arguments, output):
+        nonlocal depth
+        depth -= 1
+        if depth == 0:
+            profile.__exit__(None, None, None)
+            peaks.append(held_at_most(profile))
+            outputs.extend(tensor.detach().clone() for tensor in tensors(output))
+
+    torch.manual_seed(SEED)
+    own = sys.modules["__main__"]
+    handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave)]
+    try:
+        with Reached(f"{job['file']} ({label})") as reached, contextlib.redirect_stdout(io.StringIO()):
+            load(job["file"], job[label], label, "__main__")
+    except (Exception, SystemExit) as error:
+        if not (isinstance(error, SystemExit) and error.code in (None, 0)):
+            raise Problem(f"the {label} file does not run: {describe(error)}") from error
+    finally:
+        for handle in handles:
+            handle.remove()
+        sys.modules["__main__"] = own
+    return outputs, reached.lines, max(peaks, default=0)

@@ -1,0 +1,109 @@
+/** What the Python side of a verification is asked and what it answers, one JSON line each (`ikbo_verify/__main__.py`). */
+import { applyEdits } from '../core/edits';
+import type { Finding, Rewrite } from '../core/finding';
+import { bindingsOf } from '../core/python/bindings';
+
+export interface Job {
+  /** Absolute path of the file; it is only read. */
+  readonly file: string;
+  readonly original: string;
+  readonly rewritten: string;
+  /** Where imports are looked for, before and after Python's own path. */
+  readonly folders: readonly string[];
+  readonly packages: readonly string[];
+  /** First and last line of the broadcast; a run that does not reach them proves nothing. */
+  readonly broadcast: readonly [number, number];
+  /** Line of the sink, or null when it is in another file. */
+  readonly consumer: number | null;
+  /** Qualified name of the function to call; null: the one around the finding. */
+  readonly call: string | null;
+  /** Run the file as a program instead of calling one function. */
+  readonly script: boolean;
+  readonly sizes: Readonly<Record<string, number>>;
+  /** By parameter: a shape (`[N, D]`, `[N] < U` for integers, `[N] bool`) or a Python expression. */
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly device: string;
+}
+
+export interface Given {
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly call: string | null;
+  readonly script: boolean;
+  readonly device: string;
+}
+
+export interface DtypeRun {
+  readonly dtype: string;
+  /** Why this dtype was not compared; then nothing else is there. */
+  readonly skipped?: string;
+  /** Largest absolute difference of any element; null when the rewritten code failed. */
+  readonly maxError?: number | null;
+  readonly problem?: string | null;
+  readonly peakBytes?: readonly [number, number] | null;
+}
+
+export interface Missing {
+  readonly parameter: string;
+  readonly of: string;
+  readonly what: string;
+  readonly how: string;
+}
+
+export interface Answer {
+  readonly ok: boolean;
+  readonly torch?: string;
+  readonly python?: string;
+  readonly call?: string;
+  /** How peak memory was measured. */
+  readonly memory?: string;
+  readonly runs?: readonly DtypeRun[];
+  readonly missing?: readonly Missing[];
+  readonly problem?: string;
+  readonly noTorch?: boolean;
+}
+
+export const NOTHING_GIVEN: Given = { sizes: {}, arguments: {}, call: null, script: false, device: 'cpu' };
+
+/**
+ * The job for one rewrite of one finding. What the caller gives wins over comments in the file (`# ikbo: B=64`,
+ * `# ikbo: user=[B, 32]`), and those over the project's configuration.
+ */
+export function jobOf(
+  place: { readonly file: string; readonly text: string; readonly folders: readonly string[] },
+  finding: Finding,
+  rewrite: Rewrite,
+  given: Given,
+  options: { readonly shapes: Readonly<Record<string, number>>; readonly packages: readonly string[] },
+): Job {
+  const { file, text, folders } = place;
+  const comments = text.split('\n').filter((line) => line.includes('ikbo:')).map((line) => ({ text: line })); // prettier-ignore
+  const { path, broadcast, consumer } = finding;
+  return {
+    file,
+    original: text,
+    rewritten: applyEdits(text, rewrite.edits),
+    folders,
+    packages: options.packages,
+    broadcast: [broadcast.line, broadcast.endLine],
+    consumer: consumer.path === path ? consumer.line : null,
+    call: given.call,
+    script: given.script,
+    sizes: { ...options.shapes, ...bindingsOf(comments).shapes, ...given.sizes },
+    arguments: { ...shapesInComments(comments), ...given.arguments },
+    device: given.device,
+  };
+}
+
+/** `# ikbo: user=[U, D], index=[N] < U`. */
+function shapesInComments(comments: readonly { readonly text: string }[]): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const { text } of comments) {
+    const body = /#\s*ikbo:\s*(.*)/.exec(text)?.[1] ?? '';
+    for (const [, name = '', shape = ''] of body.matchAll(
+      /([A-Za-z_]\w*)\s*=\s*(\[[^\]]*\](?:\s*<\s*\w+|\s+bool\b)?)/g,
+    ))
+      found[name] = shape;
+  }
+  return found;
+}

@@ -1,0 +1,182 @@
+/** `ikbo verify` on real files with the real interpreter. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createContext } from '../../src/cli/context';
+import { program } from '../../src/cli/program';
+import type { Finding, Rewrite } from '../../src/core/finding';
+import { jobOf, NOTHING_GIVEN, type Answer, type Job } from '../../src/verify/job';
+import { runJobs } from '../../src/verify/run';
+import { theEngine } from '../core/rewrite/cases';
+import { describeTorch, find, root } from './python';
+
+const RANKER = `import torch
+import torch.nn as nn
+
+
+class Ranker(nn.Module):
+    def __init__(self, du: int, dc: int, h=8):
+        super().__init__()
+        self.fc = nn.Linear(du + dc, h)
+
+    def forward(self, user, cand, n):
+        u = user.repeat_interleave(n, dim=0)
+        return self.fc(torch.cat([u, cand], dim=-1))
+`;
+const SIZES = '--shape U=8,du=256,dc=16,n=16';
+const STATED = ['--arg', 'user=[U, du]', '--arg', 'cand=[U*n, dc]', ...SIZES.split(' ')];
+
+describeTorch('ikbo verify', function () {
+  let folder = '';
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ikbo-verify-'))));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  const verify = async (...args: string[]) => {
+    let [out, error] = ['', ''];
+    const output = { out: (text: string) => (out += text), error: (text: string) => (error += text), color: false };
+    const context = createContext(folder, join(root, 'dist'), output);
+    const code = await program(context, ['node', 'ikbo', 'verify', '--python', find(), ...args]);
+    return { code, out, error };
+  };
+  const answers = async (...args: string[]) => {
+    const { code, out } = await verify('--json', ...args);
+    return { code, results: JSON.parse(out) as (Answer & { rewrite: string })[] };
+  };
+
+  it('compares each rewrite in fp32 and bf16, with less memory after', async () => {
+    write('pkg/__init__.py', '');
+    write('pkg/sizes.py', 'HIDDEN = 8\n');
+    write('pkg/m.py', RANKER.replace('import torch\n', 'import torch\nfrom .sizes import HIDDEN\n'));
+    const { code, results } = await answers('pkg/m.py:12', ...STATED);
+    assert.deepEqual([code, results.length], [0, 2]);
+    for (const { ok, call, runs, memory } of results) {
+      assert.ok(ok);
+      assert.equal(call, 'Ranker(du=256, dc=16).forward(user=randn(8, 256), cand=randn(128, 16), n=16)');
+      assert.match(memory ?? '', /CPU allocator/);
+      assert.deepEqual(runs?.map(({ dtype }) => dtype), ['fp32', 'bf16']); // prettier-ignore
+      const [before, after] = runs?.[0]?.peakBytes ?? [0, 0];
+      assert.ok(after < before && after > 0, `${before} -> ${after}`);
+    }
+  });
+  it('takes what the file states: comments, docstrings, annotations and defaults', async () => {
+    const forward = '    def forward(self, user, cand, n=4):\n        """user [U, K], cand: [N, 2]."""';
+    const text = RANKER.replace(/ {4}def forward.*/, forward).replace('import torch\n', '# ikbo: U=3, K=5, du=5, dc=2, N=12\nimport torch\n'); // prettier-ignore
+    write('m.py', text);
+    const { code, results } = await answers('m.py:13');
+    assert.equal(code, 0, JSON.stringify(results));
+    assert.match(results[0]?.call ?? '', /user=randn\(3, 5\), cand=randn\(12, 2\)\)$/);
+  });
+  it('names what is missing, and compares nothing', async () => {
+    write('m.py', RANKER);
+    const { code, out } = await verify('m.py:11', '--arg', 'user=[U, 5]', '--rewrite', 'decompose');
+    assert.equal(code, 2);
+    assert.match(out, /du of Ranker\(\), a size: --shape du=64/);
+    assert.match(out, /U of user \[U, 5\] of Ranker\.forward, a size: --shape U=64/);
+    assert.match(out, /cand of Ranker\.forward.*--arg 'cand=\[N, 64\]'/);
+    assert.doesNotMatch(out, /h of Ranker/);
+  });
+  it('follows the caller that has the sink', async () => {
+    write('m.py', `import torch\n\n\ndef spread(user, n):\n    return user.repeat_interleave(n, dim=0)\n\n\ndef score(user, cand, weight, n):\n    return torch.cat([spread(user, n), cand], dim=-1) @ weight\n`); // prettier-ignore
+    const place = [
+      'm.py:5',
+      '--shape',
+      'n=2',
+      '--arg',
+      'user=[3, 4]',
+      '--arg',
+      'cand=[6, 2]',
+      '--arg',
+      'weight=[6, 5]',
+    ];
+    const { out } = await verify(...place).catch((error: Error) => ({ out: error.message }));
+    assert.doesNotMatch(out, /spread\(user/);
+  });
+  it('says so when the original does not run with these arguments', async () => {
+    write('m.py', RANKER);
+    const { code, out } = await verify('m.py:11', ...STATED.slice(0, 2), '--arg', 'cand=[1, dc]', '--shape', 'U=8,du=256,dc=16,n=16'); // prettier-ignore
+    assert.equal(code, 2);
+    assert.match(out, /does not run: RuntimeError: Sizes of tensors must match/);
+  });
+  it('says so when the lines of the finding are not reached', async () => {
+    const early = RANKER.replace('        u = user', '        if n > 2:\n            return cand\n        u = user');
+    write('m.py', early);
+    const { code, out } = await verify('m.py:13', ...STATED);
+    assert.equal(code, 2);
+    assert.match(out, /does not reach line 13/);
+  });
+  it('runs a file as a program, module level and all', async () => {
+    write('m.py', `${RANKER}\n\nif __name__ == "__main__":\n    print(Ranker(5, 2)(torch.randn(3, 5), torch.randn(12, 2), 4))\n`); // prettier-ignore
+    const { code, results } = await answers('m.py:11', '--main');
+    assert.equal(code, 0);
+    assert.equal(results[0]?.call, 'the file as a program');
+  });
+  it('ends user code that never returns', async () => {
+    write('m.py', RANKER.replace('        u = user', '        while n: pass\n        u = user'));
+    const { code, out } = await verify('m.py:12', ...STATED, '--timeout', '6', '--rewrite', 'decompose');
+    assert.equal(code, 2);
+    assert.match(out, /not done within 6 s/);
+  });
+  it('user code that prints does not disturb the answer, and one that exits is an answer', async () => {
+    write('m.py', RANKER.replace('import torch\n', 'import torch; print("{}")\n'));
+    assert.equal((await verify('m.py:11', ...STATED)).code, 0);
+    write('m.py', RANKER.replace('import torch\n', 'import torch; raise SystemExit(3)\n'));
+    assert.match((await verify('m.py:11', ...STATED)).out, /the code ended the process \(exit 3\)/);
+  });
+  it('says how to go on without PyTorch', async () => {
+    write('m.py', RANKER);
+    write('torch.py', 'raise ImportError("none here")\n');
+    process.env['PYTHONPATH'] = folder;
+    try {
+      const { code, out } = await verify('m.py:11', ...STATED);
+      assert.equal(code, 2);
+      assert.match(out, /PyTorch cannot be imported by .*none here\n.*ikboLens\.python/);
+    } finally {
+      delete process.env['PYTHONPATH'];
+    }
+  });
+
+  it('does not believe a wrong rewrite', async () => {
+    const [finding] = (await theEngine()).check('m.py', RANKER).findings as [Finding];
+    const [rewrite] = finding.rewrites as [Rewrite];
+    write('m.py', RANKER);
+    const place = { file: join(folder, 'm.py'), text: RANKER, folders: [] };
+    const stated = { user: '[3, 5]', cand: '[12, 2]' };
+    const given = { ...NOTHING_GIVEN, sizes: { du: 5, dc: 2, n: 4 }, arguments: stated };
+    const job = jobOf(place, finding, rewrite, given, { shapes: {}, packages: [] });
+    const wrong: readonly [string, RegExp][] = [
+      [RANKER.replace('dim=-1))', 'dim=-1)) * 1.001'), /from fp64/],
+      [RANKER.replace('dim=-1))', 'dim=-1)).double()'), /float64/],
+      [RANKER.replace('self.fc', 'self.f').replace('self.fc', 'self.f'), /other parameters/],
+      [RANKER.replace('return self.fc', 'return self.fd'), /the rewritten code fails: AttributeError/],
+      [RANKER.replace('return self', 'return (self').concat(', 1\n'), /cannot be imported: SyntaxError/],
+    ];
+    const jobs = wrong.map(([rewritten]): Job => ({ ...job, rewritten }));
+    const found = await runJobs(jobs, { python: find(), seconds: 60 });
+    found.forEach(({ ok, problem, runs }, at) => {
+      assert.equal(ok, false);
+      assert.match(problem ?? runs?.[0]?.problem ?? '', wrong[at]?.[1] ?? /never/);
+    });
+  });
+  it('every rewrite of the examples, run as programs', async function () {
+    const engine = await theEngine();
+    const names = ['din.py', 'dlrm_ranker.py', 'llm_attention.py', 'mask_decoder.py', 'target_attention.py', 'wukong_compression.py']; // prettier-ignore
+    const jobs = names.flatMap((name) => {
+      const text = readFileSync(join(root, 'examples', name), 'utf8');
+      const place = { file: join(root, 'examples', name), text, folders: [] };
+      const given = { ...NOTHING_GIVEN, script: true };
+      const options = { shapes: {}, packages: [join(root, 'kernels/python')] };
+      return engine.check(name, text).findings.flatMap(
+        (finding) =>
+        finding.rewrites.filter(({ edits }) => edits.length > 0).map((rewrite) => jobOf(place, finding, rewrite, given, options)), // prettier-ignore
+      );
+    });
+    assert.ok(jobs.length >= 6);
+    for (const answer of await runJobs(jobs, { python: find(), seconds: 60 }))
+      assert.ok(answer.ok, JSON.stringify(answer));
+  });
+});
