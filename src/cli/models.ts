@@ -1,21 +1,14 @@
 /** `ikbo show` and `ikbo rewrite`: ONNX models. The original is only read. */
-import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import {
-  chunks,
-  OnnxError,
-  readModel,
-  rewriteModel,
-  showModel,
-  type ByteSource,
-  type RewrittenModel,
-} from '../core/onnx';
+import { OnnxError, readModel, rewriteModel, showModel, type ByteSource, type Piece } from '../core/onnx';
 import { openFileBytes } from '../project/byte-source';
 import { findConfig } from '../project/config';
+import { findRuntime, RUNTIME_MISSING, verifyModel } from '../project/onnx/verify';
+import { writeModel } from '../project/onnx/write';
 import { describeError } from '../project/walk';
 import type { Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
-import { findRuntime, RUNTIME_MISSING, verifyModel } from './verify-model';
 
 /** Prints the model in ONNX's textual syntax, weights elided; `around` names a node or value. */
 export function show(context: Context, file: string, around: string | undefined): ExitCode {
@@ -65,7 +58,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
       context.output.error(`${file}: nothing to rewrite\n`);
       return EXIT.findings;
     }
-    writePieces(target, output, source, rewritten);
+    write(target, output, source, rewritten.pieces);
     context.output.error(`${output}: ${done} rewrite${done === 1 ? '' : 's'}, ${rewritten.size} bytes\n`);
     return EXIT.clean;
   });
@@ -110,19 +103,10 @@ function withModel(context: Context, file: string, work: (source: ByteSource) =>
   }
 }
 
-/** Written beside the target and moved there when whole, so that a crash leaves no half model. */
-function writePieces(target: string, shown: string, source: ByteSource, { pieces }: RewrittenModel): void {
-  const fresh = `${target}.tmp`;
+function write(target: string, shown: string, source: ByteSource, pieces: readonly Piece[]): void {
   try {
-    const descriptor = openSync(fresh, 'w');
-    try {
-      for (const bytes of chunks(source, pieces)) writeSync(descriptor, bytes);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(fresh, target);
+    writeModel(target, source, pieces);
   } catch (error) {
-    rmSync(fresh, { force: true });
     throw new UsageError(`${shown}: not written: ${describeError(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 /** Reads and checks files one by one: what one thread of a run does. */
 import { join } from 'node:path';
 import type { Analysis, CheckOptions, Engine } from '../core/engine';
-import { checkModel, OnnxError } from '../core/onnx';
+import { checkModel, checkModelText, OnnxError } from '../core/onnx';
 import { openFileBytes } from './byte-source';
 import { readText } from './read-text';
 import { describeError } from './walk';
@@ -13,8 +13,10 @@ export type FileOutcome =
 
 export const isPython = (name: string): boolean => name.endsWith('.py');
 export const isModel = (name: string): boolean => name.endsWith('.onnx');
+/** A model in ONNX's textual syntax, as `ikbo show` prints it. */
+export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 /** What a walk through folders picks up. */
-export const isChecked = (name: string): boolean => isPython(name) || isModel(name);
+export const isChecked = (name: string): boolean => isPython(name) || isModel(name) || isModelText(name);
 
 /** A defect in the analysis of one file is that file's problem: the rest of a run still counts. */
 export function checkFile(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
@@ -29,7 +31,11 @@ export function checkFile(engine: Engine, root: string, path: string, options: C
 function checkSource(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
   const read = readText(join(root, path));
   if ('problem' in read) return { path, problem: read.problem };
-  const analysis = engine.check(path, read.text, options);
+  const analysis = isModelText(path)
+    ? checkModelText(path, read.text, { shapes: options.shapes ?? {} })
+    : engine.check(path, read.text, options);
+  const [problem] = analysis.parsed || !isModelText(path) ? [] : analysis.notes;
+  if (problem) return { path, problem: `line ${problem.line}: ${problem.message}` };
   const needed = analysis.findings.length + analysis.suppressed.length > 0;
   return { path, analysis, text: needed ? read.text : null };
 }

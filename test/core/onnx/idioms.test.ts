@@ -3,7 +3,7 @@ import assert from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { verifyRewrite } from '../../../src/cli/onnx-verify';
+import { verifyRewrite } from '../../../src/project/onnx/run-pair';
 import { checkModel, memorySource, readModel, rewriteModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
 import { assemble } from '../../../src/core/onnx/splice';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { ModelProtoSchema } from 'onnx-buf';
-import { verifyRewrite, type Verdict } from '../../../src/cli/onnx-verify';
+import { verifyRewrite, type Verdict } from '../../../src/project/onnx/run-pair';
 import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';

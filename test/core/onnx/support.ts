@@ -34,5 +34,5 @@ export const CHILD = [
   process.execPath,
   '--require',
   'tsx/cjs',
-  join(__dirname, '../../../src/cli/onnx-child.ts'),
+  join(__dirname, '../../../src/project/onnx/child.ts'),
 ] as const;

@@ -1,12 +1,12 @@
 /** What `ikbo rewrite` says of a rewritten model: that it computes the same, and what changed. */
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { readModel } from '../core/onnx';
-import { analyse } from '../core/onnx/analyse';
-import { probeSizes } from '../core/onnx/probe';
-import { bytesWritten } from '../core/onnx/traffic';
-import { openFileBytes } from '../project/byte-source';
-import { verifyRewrite, type Verdict } from './onnx-verify';
+import { readModel } from '../../core/onnx';
+import { analyse } from '../../core/onnx/analyse';
+import { probeSizes } from '../../core/onnx/probe';
+import { bytesWritten } from '../../core/onnx/traffic';
+import { openFileBytes } from '../byte-source';
+import { verifyRewrite, type Verdict } from './run-pair';
 
 export interface VerifyRequest {
   readonly before: string;

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
-import { findRuntime, verifyModel, type Verified } from '../../src/cli/verify-model';
+import { findRuntime, verifyModel, type Verified } from '../../src/project/onnx/verify';
 import { memorySource, rewriteModel } from '../../src/core/onnx';
 import { assemble } from '../../src/core/onnx/splice';
 import { bytesOfFile, FIXTURES } from '../core/onnx/support';
@@ -13,12 +13,12 @@ describe('verifying a rewritten model', function () {
   let folder = '';
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'ikbo-verify-'));
-    const entry = join(__dirname, '../../src/cli/onnx-child.ts');
+    const entry = join(__dirname, '../../src/project/onnx/child.ts');
     buildSync({
       entryPoints: [entry],
       bundle: true,
       platform: 'node',
-      outdir: folder,
+      outfile: join(folder, 'onnx-child.js'),
       external: ['onnxruntime-node'],
       logLevel: 'error',
     });

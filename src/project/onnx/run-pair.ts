@@ -1,8 +1,8 @@
 /** Proves a rewritten model against the original by running both in a child process. */
 import { spawn } from 'node:child_process';
-import type { Analysed } from '../core/onnx/analyse';
-import { probeInputs, probeSizes, type ProbeInput } from '../core/onnx/probe';
-import type { Job, JobResult, ProbeResult } from './onnx-child';
+import type { Analysed } from '../../core/onnx/analyse';
+import { probeInputs, probeSizes, type ProbeInput } from '../../core/onnx/probe';
+import type { Job, JobResult, ProbeResult } from './child';
 
 export interface VerifyOptions {
   /** How the child is started: a command and its arguments (`[node, dist/onnx-child.js]`). */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type * as Ort from 'onnxruntime-node';
-import type { ProbeInput } from '../core/onnx/probe';
+import type { ProbeInput } from '../../core/onnx/probe';
 
 export interface Job {
   /** The original and the rewritten model. */
