@@ -5,7 +5,10 @@ import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
 import { createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
-import { openProject } from './python/project';
+import { type Project, openProject } from './python/project';
+import { importsOf } from './python/imports';
+import { modelOf } from './python/model';
+import { importedProducers, mayProduceReplicas } from './python/producers';
 import { type Node, positionOf } from './python/syntax';
 import { createJudge } from './judge/judge';
 import type { Match } from './judge/match';
@@ -37,55 +40,42 @@ const declined = (path: string, message: string): Analysis => ({
 
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
 
+/** Below this the parse costs nothing worth saving, and it tells of a broken file. */
+const SHORT = 2048;
+
 export async function createEngine(grammars: Grammars): Promise<Engine> {
   const parser = await createParser(grammars);
   const library = createLibrary(parser);
 
-  function analyse(file: ParsedFile, options: CheckOptions): Analysis {
+  /** `parsed` is asked for only if something in the text, or in what it imports, could make a copy. */
+  function analyse(path: string, text: string, parsed: () => ParsedFile, options: CheckOptions): Analysis {
+    if (!text.includes('torch')) return NOTHING;
     resetIds();
     library.trim();
-    const notes: Note[] = [];
-    const comments = file.commentsWith('ikbo:');
-    const bindings = bindingsOf(comments);
-    const judge = createJudge();
-    const names = new Map<string, readonly string[]>();
+    let file: ParsedFile | undefined;
+    const project = openProject(path, () => modelOf((file ??= parsed())), library, options.files ?? null);
     try {
-      const project = openProject(file, library, options.files ?? null);
-      evaluateFile(project, {
-        onSink: (event) => judge.collect(event),
-        onNote: (node, message) =>
-          notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
-        manyToOne: bindings.manyToOne,
-        onName(symbol, name) {
-          const given = names.get(symbol) ?? [];
-          if (!given.includes(name)) names.set(symbol, [...given, name]);
-        },
-      });
-      const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
-      const rewrites = oncePerSink(rewritesFor);
-      const findings = matches.flatMap((match) =>
-        match.origin.file === file || match.via?.file === file
-          ? (describe(match, options.hints ?? false, rewrites) ?? [])
-          : [],
-      );
-      const kept = suppress(file.path, comments, findings);
-      return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
+      const worthwhile =
+        text.length < SHORT ||
+        text.includes('ikbo:') ||
+        mayProduceReplicas(text) ||
+        importedProducers(text, importsOf(text), (binding) => project.resolve(binding)) !== null;
+      return worthwhile ? judgeFile(project, (file ??= parsed()), options) : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
-      return { ...declined(file.path, 'not analysed: too deeply nested'), parsed: true };
+      return { ...declined(path, 'not analysed: too deeply nested'), parsed: true };
     }
   }
 
   return {
     check(path, text, options = {}) {
-      if (!text.includes('torch')) return NOTHING;
       if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
-      const file = parser.parse(path, text);
+      let file: ParsedFile | undefined;
       try {
-        return analyse(file, options);
+        return analyse(path, text, () => (file = parser.parse(path, text)), options);
       } finally {
-        file.close();
+        file?.close();
       }
     },
     parse(text) {
@@ -104,12 +94,38 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         change(changes: readonly Change[]) {
           file = file.edited(changes);
         },
-        check: (options = {}) => (file.text.includes('torch') ? analyse(file, options) : NOTHING),
+        check: (options = {}) => analyse(path, file.text, () => file, options),
         close: () => file.close(),
       };
       return document;
     },
   };
+}
+
+function judgeFile(project: Project, file: ParsedFile, options: CheckOptions): Analysis {
+  const notes: Note[] = [];
+  const comments = file.commentsWith('ikbo:');
+  const bindings = bindingsOf(comments);
+  const judge = createJudge();
+  const names = new Map<string, readonly string[]>();
+  evaluateFile(project, {
+    onSink: (event) => judge.collect(event),
+    onNote: (node, message) => notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
+    manyToOne: bindings.manyToOne,
+    onName(symbol, name) {
+      const given = names.get(symbol) ?? [];
+      if (!given.includes(name)) names.set(symbol, [...given, name]);
+    },
+  });
+  const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
+  const rewrites = oncePerSink(rewritesFor);
+  const findings = matches.flatMap((match) =>
+    match.origin.file === file || match.via?.file === file
+      ? (describe(match, options.hints ?? false, rewrites) ?? [])
+      : [],
+  );
+  const kept = suppress(file.path, comments, findings);
+  return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
 }
 
 /** Keys and values of one attention are two findings, but what is rewritten is the one call: offered with the first. */

@@ -167,7 +167,7 @@ function callLayer(layer: LayerValue, args: Args, node: Node, frame: Frame, run:
 }
 
 function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, frame: Frame, run: Run): Value {
-  const item = frame.state.heap.get(callee.id);
+  const item = frame.state.heap.peek(callee.id);
   if (item?.kind === 'list' && item.tag === 'nn.Sequential') {
     const [first] = args.positional;
     let value = first ?? [...args.keywords.values()][0] ?? unknown();
@@ -260,7 +260,7 @@ export function carries(value: Value, frame: Frame, run: Run, depth = 3): boolea
   if (depth === 0) return false;
   if (value.kind === 'tuple') return value.items.some((v) => carries(v, frame, run, depth - 1));
   if (value.kind === 'ref') {
-    const item = frame.state.heap.get(value.id);
+    const item = frame.state.heap.peek(value.id);
     if (item?.kind === 'list') return item.items.some((v) => carries(v, frame, run, depth - 1));
     if (item?.kind === 'dict') return [...item.entries.values()].some((v) => carries(v, frame, run, depth - 1));
   }
@@ -375,7 +375,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
 }
 
 function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Value[] {
-  const item = frame.state.heap.get(value.id);
+  const item = frame.state.heap.peek(value.id);
   return item?.kind === 'dict'
     ? [...item.entries.values()]
     : item?.kind === 'list'

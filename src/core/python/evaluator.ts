@@ -14,7 +14,7 @@ import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
-import { producesReplicas } from './producers';
+import { importedProducers, producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, either, unknown } from './state';
@@ -213,9 +213,22 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     if (model.name === 'ConvModule') return constructLayer('nn.ConvModule', args, node);
     const id = freshId();
     const self: Value = { kind: 'ref', id };
-    frame.state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
     const init = project.method(model, '__init__');
-    if (init && frame.depth < MAX_DEPTH) callFunction(init, self, null, args, node, { ...frame, building: true });
+    const { depth, file, state } = frame;
+    const build = (heap: Heap): void => {
+      const inside: Frame = {
+        ...emptyFrame(file),
+        state: { names: new Map(), heap, path: state.path },
+        depth,
+        building: true,
+      };
+      // A constructor has a budget of its own: it is not the entry's fault.
+      const spent = steps;
+      steps = MAX_STEPS / 2;
+      if (init && depth < MAX_DEPTH) callFunction(init, self, null, args, node, inside);
+      steps = spent;
+    };
+    state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: init ? build : null });
     return self;
   }
 
@@ -226,7 +239,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
       const id = freshId();
       const value: Value = { kind: 'ref', id };
       const state: State = { names: new Map(), heap: new Heap(), path: [] };
-      state.heap.set(id, { kind: 'object', model, attributes: new Map(), ready: true });
+      state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: null });
       made.set(model, { value, state });
       const init = project.method(model, '__init__');
       if (init) {
@@ -278,9 +291,11 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
   }
 
-  const imported = importedProducers(project);
+  const imported = importedProducers(project.main.file.text, project.main.names, (b) => project.resolve(b));
   const waiting = new Set(project.main.functions.filter((f) => f.name !== '__init__'));
-  const start = [...waiting].filter((f) => producesReplicas(f) || imported.test(f));
+  const callsProducer = ({ node }: FunctionModel): boolean =>
+    imported?.test(node.file.text.slice(node.start, node.end)) ?? false;
+  const start = [...waiting].filter((f) => producesReplicas(f) || callsProducer(f));
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
       waiting.delete(model);
@@ -319,26 +334,4 @@ function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionMo
   const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
   const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
   return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
-}
-
-/** Functions that call an imported one which makes replicas. */
-function importedProducers(project: Project): { test(model: FunctionModel): boolean } {
-  const { main } = project;
-  const { text } = main.file;
-  const names = [...main.names].flatMap(([name, binding]) => {
-    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
-    const uses = [
-      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
-    ];
-    const found = uses.length > 0 ? project.lookup(name, main) : null;
-    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
-    if (found?.kind !== 'module') return [];
-    const makes = (member: string): boolean => {
-      const made = found.file.names.get(member);
-      return made?.kind === 'function' && producesReplicas(made);
-    };
-    return uses.filter(makes).map((member) => `${name}\\.${member}`);
-  });
-  const called = names.length > 0 ? new RegExp(`\\b(${names.join('|')})\\(`) : null;
-  return { test: ({ node }) => called?.test(text.slice(node.start, node.end)) ?? false };
 }

@@ -21,15 +21,30 @@ export type HeapItem =
       readonly kind: 'object';
       readonly model: ClassModel | null;
       readonly attributes: ReadonlyMap<string, Value>;
-      /** False until `__init__` has run. */
-      readonly ready: boolean;
+      /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
+      readonly build: ((heap: Heap) => void) | null;
     };
 
 export class Heap {
   private readonly own = new Map<number, HeapItem>();
   constructor(private readonly base: Heap | null = null) {}
 
+  /** An object is built when it is first looked into: most submodules of a model are on the way of no replica. */
   get(id: number): HeapItem | undefined {
+    for (let at: Heap | null = this as Heap; at; at = at.base) {
+      const item = at.own.get(id);
+      if (item?.kind === 'object' && item.build) {
+        at.own.set(id, { ...item, build: null });
+        item.build(at);
+        return at.own.get(id);
+      }
+      if (item) return item;
+    }
+    return undefined;
+  }
+
+  /** The item as it is, an object perhaps not built. */
+  peek(id: number): HeapItem | undefined {
     for (let at: Heap | null = this as Heap; at; at = at.base) {
       const item = at.own.get(id);
       if (item) return item;

@@ -22,12 +22,14 @@ export interface ClassModel {
   readonly attributes: ReadonlyMap<string, Node>;
 }
 
-export type Binding =
-  | FunctionModel
-  | ClassModel
-  /** `import a.b as x` (name null) or `from a.b import name as x`; dots of relative imports stay in front. */
-  | { readonly kind: 'import'; readonly module: string; readonly name: string | null }
-  | { readonly kind: 'value'; readonly node: Node };
+/** `import a.b as x` (name null) or `from a.b import name as x`; dots of relative imports stay in front. */
+export interface ImportBinding {
+  readonly kind: 'import';
+  readonly module: string;
+  readonly name: string | null;
+}
+
+export type Binding = FunctionModel | ClassModel | ImportBinding | { readonly kind: 'value'; readonly node: Node };
 
 export interface FileModel {
   readonly file: SourceFile;

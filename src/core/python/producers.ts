@@ -1,5 +1,6 @@
 /** Which functions can make a replica at all: only those are evaluated, and what uses their results. */
-import type { FileModel, FunctionModel } from './model';
+import type { Binding, FunctionModel, ImportBinding } from './model';
+import type { Found } from './project';
 
 /** What a replica is made by. Cheap to test and rather too wide. */
 const PRODUCER = new RegExp(
@@ -17,18 +18,47 @@ const SCATTERED = /\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/;
 /** A product that may broadcast a parameter inside. */
 const PRODUCT = /\bmatmul\b/;
 
-function produces(text: string, file: FileModel): boolean {
+function produces(text: string, whole: string): boolean {
   if (PRODUCER.test(text)) return true;
   if (SCATTERED.test(text) && /\w\[\w+\]/.test(text)) return true;
-  return PRODUCT.test(text) && file.file.text.includes('Parameter(');
+  return PRODUCT.test(text) && whole.includes('Parameter(');
 }
+
+/** Can any function of a file with this text make a replica? If not, and what it imports cannot, no parse is needed. */
+export const mayProduceReplicas = (text: string): boolean => produces(text, text);
 
 const cache = new WeakMap<FunctionModel['node'], boolean>();
 
 /** Does the text of the function have what makes a replica? */
 export function producesReplicas(model: FunctionModel): boolean {
   const { node, file } = model;
-  const known = cache.get(node) ?? produces(node.file.text.slice(node.start, node.end), file);
+  const known = cache.get(node) ?? produces(node.file.text.slice(node.start, node.end), file.file.text);
   cache.set(node, known);
   return known;
+}
+
+/**
+ * A pattern of the calls, in a text, of imported functions that make replicas; null when there are none. `names` are what
+ * the text binds, `resolve` finds what an import brings.
+ */
+export function importedProducers(
+  text: string,
+  names: ReadonlyMap<string, Binding>,
+  resolve: (binding: ImportBinding) => Found | null,
+): RegExp | null {
+  const called = [...names].flatMap(([name, binding]) => {
+    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
+    const uses = [
+      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
+    ];
+    const found = uses.length > 0 ? resolve(binding) : null;
+    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
+    if (found?.kind !== 'module') return [];
+    const makes = (member: string): boolean => {
+      const made = found.file.names.get(member);
+      return made?.kind === 'function' && producesReplicas(made);
+    };
+    return uses.filter(makes).map((member) => `${name}\\.${member}`);
+  });
+  return called.length > 0 ? new RegExp(`\\b(${called.join('|')})\\(`) : null;
 }

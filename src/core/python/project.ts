@@ -3,13 +3,14 @@ import type { FileSource } from '../engine';
 import { canonicalName } from '../tensor/operators';
 import { FOREIGN } from './calls';
 import { isBuiltin } from './builtins';
-import { type Binding, type ClassModel, type FileModel, type FunctionModel, modelOf } from './model';
+import type { Binding, ClassModel, FileModel, FunctionModel, ImportBinding } from './model';
 import type { Library } from './library';
-import type { ParsedFile } from './parser';
 import { type Node, textOf } from './syntax';
 
 export interface Project {
   readonly main: FileModel;
+  /** What an import in the main file brings. */
+  resolve(binding: ImportBinding): Found | null;
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
@@ -32,22 +33,25 @@ export type Found =
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
 
-export function openProject(file: ParsedFile, library: Library, files: FileSource | null): Project {
-  const main = modelOf(file);
-  const models = new Map<string, FileModel | null>([[file.path, main]]);
-  const roots = rootsOf(file.path);
+/** `open` gives the model of the main file: asked for only when something needs it, since it costs a parse. */
+export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
+  const models = new Map<string, FileModel | null>();
+  const roots = rootsOf(path);
+  let main: FileModel | null = null;
+  const mainModel = (): FileModel => (main ??= open());
 
-  function modelAt(path: string): FileModel | null {
-    const known = models.get(path);
+  function modelAt(at: string): FileModel | null {
+    if (at === path) return mainModel();
+    const known = models.get(at);
     if (known !== undefined) return known;
-    const text = files?.read(path);
-    const model = text === undefined ? null : library.model(path, text);
-    models.set(path, model);
+    const text = files?.read(at);
+    const model = text === undefined ? null : library.model(at, text);
+    models.set(at, model);
     return model;
   }
 
   /** `a.b` as a file: a module or the __init__ of a package, looked for beside the file and in every folder above. */
-  function moduleFile(module: string, from: FileModel): FileModel | null {
+  function moduleFile(module: string, from: string): FileModel | null {
     if (!files) return null;
     const dots = /^\.*/.exec(module)?.[0].length ?? 0;
     const parts = module
@@ -55,7 +59,7 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
       .split('.')
       .filter((p) => p !== '')
       .join('/');
-    const folder = from.file.path.split('/').slice(0, -1);
+    const folder = from.split('/').slice(0, -1);
     const bases = dots > 0 ? [folder.slice(0, folder.length - (dots - 1)).join('/')] : [folder.join('/'), ...roots];
     for (const base of new Set(bases)) {
       const stem = [base, parts].filter((p) => p !== '').join('/');
@@ -68,17 +72,21 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
   function follow(binding: Binding, file: FileModel, hops: number): Found | null {
     if (binding.kind === 'function' || binding.kind === 'class') return binding;
     if (binding.kind === 'value') return { kind: 'value', node: binding.node, file };
+    return followImport(binding, file.file.path, hops);
+  }
+
+  function followImport(binding: ImportBinding, from: string, hops: number): Found | null {
     const path = binding.name === null ? binding.module : `${binding.module}.${binding.name}`;
     if (EXTERNAL.test(path) || FOREIGN.test(path)) return { kind: 'external', path };
     if (binding.name === null) {
-      const target = moduleFile(binding.module, file);
+      const target = moduleFile(binding.module, from);
       return target ? { kind: 'module', file: target } : { kind: 'external', path };
     }
-    const target = moduleFile(binding.module, file);
+    const target = moduleFile(binding.module, from);
     const inner = target && hops < MAX_HOPS ? inFile(binding.name, target, hops + 1) : null;
     if (inner) return inner;
     const separator = binding.module.endsWith('.') ? '' : '.';
-    const submodule = moduleFile(`${binding.module}${separator}${binding.name}`, file);
+    const submodule = moduleFile(`${binding.module}${separator}${binding.name}`, from);
     return submodule ? { kind: 'module', file: submodule } : { kind: 'external', path };
   }
 
@@ -87,7 +95,7 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
     if (binding) return follow(binding, file, hops);
     for (const module of file.starred) {
       if (EXTERNAL.test(module)) continue;
-      const target = moduleFile(module, file);
+      const target = moduleFile(module, file.file.path);
       const found = target && target !== file && hops < MAX_HOPS ? inFile(name, target, hops + 1) : null;
       if (found) return found;
     }
@@ -121,7 +129,7 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
   }
 
   function sibling(name: string, file: FileModel): ClassModel | null {
-    const beside = moduleFile(`.${name}`, file);
+    const beside = moduleFile(`.${name}`, file.file.path);
     if (!beside || beside === file) return null;
     const { text } = beside.file;
     const roots = beside.classes.filter(
@@ -134,7 +142,10 @@ export function openProject(file: ParsedFile, library: Library, files: FileSourc
     bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
 
   return {
-    main,
+    get main() {
+      return mainModel();
+    },
+    resolve: (binding) => followImport(binding, path, 0),
     lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
     method,
     isModule,

@@ -42,8 +42,8 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
     else if (right) into.names.set(key, conditional(right, no));
   }
   for (const id of new Set([...a.heap.since(into.heap).keys(), ...b.heap.since(into.heap).keys()])) {
-    const left = a.heap.get(id);
-    const right = b.heap.get(id);
+    const left = a.heap.peek(id);
+    const right = b.heap.peek(id);
     const item = left && right ? (left === right ? left : eitherItem(left, right, yes, no)) : (left ?? right);
     if (item) into.heap.set(id, item);
   }
@@ -71,7 +71,8 @@ function eitherItem(a: HeapItem, b: HeapItem, yes: Condition, no: Condition): He
   if (a.kind === 'dict' && b.kind === 'dict')
     return { ...a, entries: eitherMap(a.entries, b.entries, yes, no), open: a.open || b.open };
   if (a.kind === 'object' && b.kind === 'object') {
-    return { ...a, attributes: eitherMap(a.attributes, b.attributes, yes, no), ready: a.ready || b.ready };
+    if (a.build || b.build) return a.build ? b : a;
+    return { ...a, attributes: eitherMap(a.attributes, b.attributes, yes, no) };
   }
   return a;
 }
