@@ -1,7 +1,7 @@
 /** Activation: commands, the language server, the benchmark panel. Everything slow is started, not waited for. */
 import { loadBegan } from './clock';
 import * as vscode from 'vscode';
-import { BENCH_TARGETS_REQUEST, parseBenchTarget, type BenchTarget } from '../protocol/editor';
+import { BENCH_TARGETS_REQUEST, parseBenchTarget, parseVerifyTarget, type BenchTarget } from '../protocol/editor';
 import { createBench } from './bench';
 import { createBenchmarkPanel } from './benchmark-panel';
 import { showDevices } from './devices';
@@ -10,6 +10,7 @@ import { recordedResults } from './recorded';
 import { explainRule } from './rule-page';
 import { createServer } from './server';
 import { createStatus } from './status';
+import { verifyRewrite } from './verify';
 
 let stop: (() => Promise<void>) | undefined;
 const loaded = performance.now() - loadBegan;
@@ -37,6 +38,7 @@ export function activate(context: vscode.ExtensionContext): void {
     trackFindings(),
     command('ikboLens.openBenchmark', (target) => panel.open(parseBenchTarget(target))),
     command('ikboLens.explain', (rule) => explainRule(context, rule)),
+    command('ikboLens.verify', (target) => verifyRewrite(server, output, parseVerifyTarget(target))),
     command('ikboLens.showDevices', () => showDevices(bench, status)),
     command('ikboLens.restartServer', () => server.start()),
   );

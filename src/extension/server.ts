@@ -8,7 +8,7 @@ export interface Server {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Undefined while the server does not run. */
-  request<T>(method: string): Promise<T | undefined>;
+  request<T>(method: string, parameter?: unknown): Promise<T | undefined>;
 }
 
 export function createServer(
@@ -33,7 +33,8 @@ export function createServer(
     async stop() {
       await client?.stop();
     },
-    request: async <T>(method: string) => (client?.isRunning() ? client.sendRequest<T>(method) : undefined),
+    request: async <T>(method: string, parameter?: unknown) =>
+      client?.isRunning() ? client.sendRequest<T>(method, parameter) : undefined,
   };
 }
 
@@ -49,8 +50,8 @@ async function createClient(
   const options: LanguageClientOptions = {
     // Not the other side of a diff, nor the cells of a notebook, which are no files of their own.
     documentSelector: ['file', 'untitled'].map((scheme) => ({ language: 'python', scheme })),
-    // The server names this command in its lenses: this client has a panel.
-    initializationOptions: { benchCommand: 'ikboLens.openBenchmark' },
+    // The server names these commands: this client has a panel, and knows whether the workspace is trusted.
+    initializationOptions: { benchCommand: 'ikboLens.openBenchmark', verifyCommand: 'ikboLens.verify' },
     outputChannel: output,
   };
   const client = new Client('ikboLens', 'IKBO Lens', { run, debug }, options);

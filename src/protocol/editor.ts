@@ -38,6 +38,20 @@ export interface BenchTarget {
   readonly bench: { readonly op: Op; readonly dims: Readonly<Record<string, number | null>> };
 }
 
+/** A rewrite to verify: the argument of `ikboLens.verify`. */
+export interface VerifyTarget {
+  readonly uri: string;
+  readonly path: string;
+  /** 1-based, of the finding. */
+  readonly line: number;
+  readonly rule: string;
+  readonly rewrite: string;
+  readonly title: string;
+}
+
+/** Request from the extension with a VerifyTarget: what to run (a `Job`), or null when the document has changed. */
+export const VERIFY_JOB_REQUEST = 'ikbo/verifyJob';
+
 /** Request from the extension: the measurable findings of all open documents. */
 export const BENCH_TARGETS_REQUEST = 'ikbo/benchTargets';
 
@@ -63,6 +77,15 @@ export function parseBenchTarget(value: unknown): BenchTarget | undefined {
   const dims: Record<string, number | null> = {};
   for (const [name, size] of Object.entries(value.bench.dims)) dims[name] = typeof size === 'number' ? size : null;
   return { uri, path, line, rule, message, bench: { op, dims } };
+}
+
+/** Undefined for anything that no code action of this server carries. */
+export function parseVerifyTarget(value: unknown): VerifyTarget | undefined {
+  if (!isFields(value) || typeof value.line !== 'number') return undefined;
+  const { uri, path, line, rule, rewrite, title } = value;
+  if (typeof uri !== 'string' || typeof path !== 'string' || typeof rule !== 'string') return undefined;
+  if (typeof rewrite !== 'string' || typeof title !== 'string') return undefined;
+  return { uri, path, line, rule, rewrite, title };
 }
 
 function isRewrite(value: unknown): value is RewriteData {

@@ -13,15 +13,17 @@ import {
   type ServerCapabilities,
 } from 'vscode-languageserver';
 import type { Engine } from '../core/engine';
-import { BENCH_TARGETS_REQUEST, type BenchTarget } from '../protocol/editor';
+import { BENCH_TARGETS_REQUEST, parseVerifyTarget, VERIFY_JOB_REQUEST, type BenchTarget } from '../protocol/editor';
+import type { Job } from '../verify/job';
 import { createClientSettings } from './client-settings';
 import { documentFactory, type LensDocument } from './documents';
 import { quickFixes, wants } from './features/code-actions';
 import { benchTargets, codeLenses } from './features/code-lens';
-import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND } from './features/commands';
+import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND } from './features/commands';
 import { diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
+import { verifyJob } from './features/verify';
 import { fileOf, placeOf } from './places';
 import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
@@ -51,6 +53,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   let folders: readonly string[] = [];
   let client: InitializeParams['capabilities'] = {};
   let benchCommand = SHOW_BENCH_COMMAND;
+  let verifyCommand = SHOW_VERIFY_COMMAND;
   let session: Session | undefined;
 
   const ready = (): Session => {
@@ -88,9 +91,10 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   connection.onInitialize(async ({ capabilities, workspaceFolders, initializationOptions }) => {
     client = capabilities;
     folders = (workspaceFolders ?? []).flatMap(({ uri }) => fileOf(uri) ?? []);
-    const options = (initializationOptions ?? {}) as { readonly settings?: unknown; readonly benchCommand?: unknown };
-    settings.begin(client.workspace?.configuration ?? false, options.settings);
-    if (typeof options.benchCommand === 'string') benchCommand = options.benchCommand;
+    const options = (initializationOptions ?? {}) as Readonly<Record<string, unknown>>;
+    settings.begin(client.workspace?.configuration ?? false, options['settings']);
+    if (typeof options['benchCommand'] === 'string') benchCommand = options['benchCommand'];
+    if (typeof options['verifyCommand'] === 'string') verifyCommand = options['verifyCommand'];
     const engine = await createEngine();
     const projects = createProjects((message) => connection.window.showWarningMessage(message));
     session = createSession({ engine, projects, documents: () => documents.all(), settings: settings.of });
@@ -153,9 +157,11 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       return feature(document, params);
     };
 
+  const verificationOf = ({ place }: LensDocument) =>
+    place.root === null ? null : { command: verifyCommand, path: place.path };
   connection.onCodeAction(
     answer((document, params) => [
-      ...quickFixes(document.text, params),
+      ...quickFixes(document.text, params, verificationOf(document)),
       // Only on request: it rewrites and checks again until nothing is left to fix.
       ...(params.context.only && wants(params.context.only, FIX_ALL) ? fixAll(ready(), document) : []),
     ]),
@@ -166,6 +172,11 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   connection.onRequest(BENCH_TARGETS_REQUEST, (): BenchTarget[] =>
     documents.all().flatMap((document) => benchTargets(ready(), document)),
   );
+  connection.onRequest(VERIFY_JOB_REQUEST, (value: unknown): Job | null => {
+    const target = parseVerifyTarget(value);
+    const document = target && documents.get(target.uri);
+    return target && document ? verifyJob(ready(), document, target) : null;
+  });
   documents.listen(connection);
   connection.listen();
 }

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DiagnosticSeverity, LSPErrorCodes, type Diagnostic } from 'vscode-languageserver-protocol/node';
-import { parseBenchTarget, parseDiagnosticData } from '../../src/protocol/editor';
+import { parseBenchTarget, parseDiagnosticData, VERIFY_JOB_REQUEST } from '../../src/protocol/editor';
+import type { Job } from '../../src/verify/job';
 import { startClient, type Client, type Options } from './client';
 
 const URI = 'untitled:ranker.py';
@@ -338,6 +339,38 @@ describe('language server in a project', () => {
         { line: line - 1, character: column - 1 },
       ]),
     );
+  });
+
+  it('offers to verify each rewrite of a file, and makes the job from the text in the editor', async () => {
+    writeFileSync(join(root, 'ikbo.toml'), '[shapes]\nKu = 1\nT = 7\n');
+    client = await startClient({ root, initializationOptions: { verifyCommand: 'my.verify' } });
+    const text = `# unsaved\n${RANKER}`;
+    client.open(uri('ranker.py'), text);
+    const [finding] = await client.diagnostics(uri('ranker.py'));
+    assert.ok(finding);
+    const actions = await client.actions(uri('ranker.py'), finding.range.start);
+    const checks = actions.filter(({ title }) => title.startsWith('IKB101: Verify this rewrite: '));
+    assert.equal(checks.length, actions.filter(({ edit, title }) => edit && !title.startsWith('Ignore')).length);
+    assert.equal(checks[0]?.command?.command, 'my.verify');
+    const [target] = checks[0].command.arguments as [{ readonly line: number }];
+    const job = await client.connection.sendRequest<Job | null>(VERIFY_JOB_REQUEST, target);
+    assert.ok(job);
+    assert.deepEqual([job.file, job.original], [join(root, 'ranker.py'), text]);
+    assert.ok(job.rewritten !== text && job.rewritten.startsWith('# unsaved'));
+    assert.deepEqual(job.sizes, { U: 16, n_cand: 64, Ku: 512, T: 7 });
+    const gone = await client.connection.sendRequest(VERIFY_JOB_REQUEST, { ...target, line: target.line + 1 });
+    assert.equal(gone, null);
+  });
+
+  it('says how to verify in a client that cannot run it', async () => {
+    client = await startClient({ root });
+    client.open(uri('ranker.py'), RANKER);
+    const [finding] = await client.diagnostics(uri('ranker.py'));
+    assert.ok(finding);
+    const actions = await client.actions(uri('ranker.py'), finding.range.start);
+    const check = actions.find(({ title }) => title.includes('Verify'));
+    await client.connection.sendRequest('workspace/executeCommand', check?.command);
+    assert.match(client.messages.join(), /^Run: ikbo verify ranker\.py:\d+ --rewrite \w+$/);
   });
 
   it('says once what is wrong with the configuration, and goes on without it', async () => {

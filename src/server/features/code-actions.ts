@@ -1,6 +1,6 @@
 /**
- * Quick fixes from the diagnostics' data: one per rewrite that has edits (the first safe one preferred), "why no fix" for
- * refused ones, and "ignore on this line". Nothing is recomputed; data of another version than the document's is void.
+ * Quick fixes from the diagnostics' data: one per rewrite that has edits (the first safe one preferred) and one to verify
+ * it, "why no fix" for refused ones, and "ignore on this line". Nothing is recomputed; data of another version than the document's is void.
  */
 import {
   CodeActionKind,
@@ -11,16 +11,27 @@ import {
   type TextEdit,
 } from 'vscode-languageserver';
 import type { TextDocument } from 'vscode-languageserver-textdocument';
-import { parseDiagnosticData, type DiagnosticData, type RewriteData } from '../../protocol/editor';
+import { parseDiagnosticData, type DiagnosticData, type RewriteData, type VerifyTarget } from '../../protocol/editor';
 import { SOURCE } from './diagnostics';
 import { EXPLAIN } from './commands';
 import { describeRewrite } from './wording';
 
-export function quickFixes(document: TextDocument, { context }: CodeActionParams): CodeAction[] {
+/** How a client verifies a rewrite: its own command, and the file's path of the report. */
+export interface Verification {
+  readonly command: string;
+  readonly path: string;
+}
+
+/** `verification` is null for documents that are no files. */
+export function quickFixes(
+  document: TextDocument,
+  { context }: CodeActionParams,
+  verification: Verification | null,
+): CodeAction[] {
   if (!wants(context.only, CodeActionKind.QuickFix)) return [];
   return context.diagnostics.flatMap((diagnostic) => {
     const data = diagnostic.source === SOURCE ? parseDiagnosticData(diagnostic.data) : undefined;
-    return data && data.version === document.version ? actionsFor(document, diagnostic, data) : [];
+    return data && data.version === document.version ? actionsFor(document, diagnostic, data, verification) : [];
   });
 }
 
@@ -29,7 +40,12 @@ export function wants(only: readonly string[] | undefined, kind: string): boolea
   return !only || only.some((asked) => asked === '' || kind === asked || kind.startsWith(`${asked}.`));
 }
 
-function actionsFor(document: TextDocument, diagnostic: Diagnostic, data: DiagnosticData): CodeAction[] {
+function actionsFor(
+  document: TextDocument,
+  diagnostic: Diagnostic,
+  data: DiagnosticData,
+  verification: Verification | null,
+): CodeAction[] {
   const possible = data.rewrites.filter((rewrite) => rewrite.edits.length > 0);
   const preferred = possible.find((rewrite) => rewrite.tier === 'safe');
   const fixes = possible.map((rewrite): CodeAction => {
@@ -41,7 +57,26 @@ function actionsFor(document: TextDocument, diagnostic: Diagnostic, data: Diagno
       edit: { documentChanges: documentChanges(document, rewrite.edits) },
     };
   });
-  return [...fixes, ...whyNoFix(diagnostic, data), ...ignoreOnLine(document, diagnostic, data.rule)];
+  const checks = verification ? possible.map((one) => verifyAction(document, diagnostic, data, one, verification)) : [];
+  return [...fixes, ...checks, ...whyNoFix(diagnostic, data), ...ignoreOnLine(document, diagnostic, data.rule)];
+}
+
+function verifyAction(
+  { uri }: TextDocument,
+  diagnostic: Diagnostic,
+  { rule }: DiagnosticData,
+  rewrite: RewriteData,
+  { command, path }: Verification,
+): CodeAction {
+  const title = `${rule}: Verify this rewrite: ${rewrite.title}`;
+  const line = diagnostic.range.start.line + 1;
+  const target: VerifyTarget = { uri, path, line, rule, rewrite: rewrite.id, title: rewrite.title };
+  return {
+    title,
+    kind: CodeActionKind.QuickFix,
+    diagnostics: [diagnostic],
+    command: { title, command, arguments: [target] },
+  };
 }
 
 /** Versioned, so that a client refuses edits of a document that has changed since. */

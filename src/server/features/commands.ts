@@ -1,11 +1,12 @@
 /** Commands that any client can run: what the editor extension has in its own interface, as plain messages. */
 import { ErrorCodes, ResponseError, type Connection } from 'vscode-languageserver';
-import { parseBenchTarget } from '../../protocol/editor';
+import { parseBenchTarget, parseVerifyTarget } from '../../protocol/editor';
 import { rulePageUri } from '../rule-pages';
 
 export const EXPLAIN = 'ikbo.explain';
 export const SHOW_BENCH_COMMAND = 'ikbo.showBenchCommand';
-export const COMMANDS = [EXPLAIN, SHOW_BENCH_COMMAND];
+export const SHOW_VERIFY_COMMAND = 'ikbo.showVerifyCommand';
+export const COMMANDS = [EXPLAIN, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND];
 
 const OPEN_PAGE = 'Open rule page';
 
@@ -16,6 +17,13 @@ export async function executeCommand(connection: Connection, command: string, ar
     case SHOW_BENCH_COMMAND: {
       const target = parseBenchTarget(args[0]);
       if (target) connection.window.showInformationMessage(`Run: ikbo bench --finding ${target.path}:${target.line}`);
+      return;
+    }
+    case SHOW_VERIFY_COMMAND: {
+      const target = parseVerifyTarget(args[0]);
+      if (!target) return;
+      const { path, line, rewrite } = target;
+      connection.window.showInformationMessage(`Run: ikbo verify ${path}:${line} --rewrite ${rewrite}`);
       return;
     }
     default:

@@ -1,0 +1,19 @@
+/** What to run to verify a rewrite of the document as it is now. The client runs it: it knows whether it may. */
+import { join } from 'node:path';
+import type { VerifyTarget } from '../../protocol/editor';
+import { jobOf, NOTHING_GIVEN, type Job } from '../../verify/job';
+import { bundledPackages } from '../../verify/run';
+import type { LensDocument } from '../documents';
+import type { Session } from '../session';
+
+/** Null where the finding or its rewrite is no longer there, and for documents that are no files. */
+export function verifyJob(session: Session, document: LensDocument, target: VerifyTarget): Job | null {
+  const { root, path } = document.place;
+  const { line, rule, rewrite: id } = target;
+  const finding = session.check(document).findings.find((one) => one.line === line && one.rule === rule);
+  const rewrite = finding?.rewrites.find((one) => one.id === id && one.edits.length > 0);
+  if (root === null || !finding || !rewrite) return null;
+  const place = { file: join(root, path), text: document.text.getText(), folders: [root] };
+  const shapes = session.options(document).shapes ?? {};
+  return jobOf(place, finding, rewrite, NOTHING_GIVEN, { shapes, packages: bundledPackages() });
+}
