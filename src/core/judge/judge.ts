@@ -11,6 +11,7 @@ import { classify } from './classify';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { Match, PathStep } from './match';
+import { isProjectedSum } from './projected';
 
 export type DimNames = ReadonlyMap<string, readonly string[]>;
 
@@ -87,6 +88,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   const cost = costOf(dimsOf(hit.carrier)?.map(name) ?? null, hit.carrier.itemSize, work, name(first.ratio));
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
+  if (code === 'IKB101' && isProjectedSum(form)) return null;
   return {
     code,
     origin,

@@ -1,6 +1,8 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
-import { type Node, childOf, textOf } from '../python/syntax';
+import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { indexOf } from './callees';
 import { type Call, callOf, isSimple, unwrap } from './expression';
+import { occurrences } from './names';
 import { trace } from './trace';
 
 const FLOATS = new Set(['float', 'half', 'double', 'bfloat16', 'type_as', 'to', 'softmax', 'sigmoid', 'tanh', 'mean']);
@@ -18,7 +20,8 @@ const KEEPING = new Set(
   ).split(' '),
 );
 const WHOLE_DTYPE = /\b(torch\.)?(u?int(8|16|32|64)?|long|short|bool|uint8)\b/;
-const NAMES = /(^|_)(ids?|idx|index|indices|mask|masks|labels?)$/;
+const NAMES = /(^|_)(ids?|idx|index|indices|masks?|labels?|lengths?|counts?|flags?|codes?|timesteps?|categor(y|ies))$/;
+const WHOLE_ANNOTATION = /\b(Long|Int|Short|Char|Byte|Bool)Tensor\b|(^|[^\w])(U?Int\d*|Bool|Integer)\[/;
 
 /** True when the tensor is plainly of integers or booleans, or is named as such tensors are. */
 export function isWhole(operand: Node): boolean {
@@ -34,7 +37,28 @@ export function isWhole(operand: Node): boolean {
   }
   const call = callOf(node);
   if (call) return isWholeCall(call);
-  return isSimple(node) && NAMES.test(textOf(node));
+  return isSimple(node) && (NAMES.test(textOf(node)) || isAnnotatedWhole(node) || isLookedUpWith(node));
+}
+
+/** `item: torch.LongTensor`, `flags: Bool[Tensor, "b k"]` */
+function isAnnotatedWhole(node: Node): boolean {
+  return occurrences(scopeOf(node), textOf(node)).some((name) => {
+    const type = /^typed_/.test(name.parent?.kind ?? '') && name.parent ? childOf(name.parent, 'type') : null;
+    return type !== null && WHOLE_ANNOTATION.test(textOf(type));
+  });
+}
+
+/** The function also gives it to an embedding, or uses it as an index: `self.embed(item)`, `table[item]`. */
+function isLookedUpWith(node: Node): boolean {
+  if (node.kind !== 'identifier') return false;
+  return occurrences(scopeOf(node), textOf(node)).some((name) => {
+    if (name.parent?.kind === 'subscript' && name.field === 'subscript') return true;
+    const call = name.parent?.kind === 'argument_list' && name.parent.parent ? callOf(name.parent.parent) : null;
+    if (!call || call.positional[0] !== name) return false;
+    if (/(^|\.)(embedding|one_hot)$/.test(call.name)) return true;
+    const made = call.name === `self.${call.method}` ? (indexOf(node.file).attributes.get(call.method) ?? []) : [];
+    return made.some((value) => /^(torch\.)?(nn\.)?Embedding(Bag)?\(/.test(textOf(value)));
+  });
 }
 
 function isWholeCall(call: Call): boolean {

@@ -47,7 +47,11 @@ export function layerOf(match: Match): Layer | null {
     return named(text, null, own ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
   }
   const sequential = sequentialAround(constructor);
-  if (!sequential) return named(text, null, /\]$/.test(text) ? [] : [`\`${text}\` is a plain linear layer`]);
+  if (!sequential) {
+    // `nn.Linear(..).double()`: a concatenation may be what brings its operands to that type.
+    const typed = parent?.kind === 'attribute' ? ', and what is concatenated has its dtype' : '';
+    return named(text, null, /\]$/.test(text) ? [] : [`\`${text}\` is a plain linear layer${typed}`]);
+  }
   const { stages, target } = sequential;
   if (target !== text) {
     if (target && text.startsWith(`${target}[`)) return named(text, null);

@@ -2,6 +2,7 @@
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import { argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
+import { parameterRank } from './ranks';
 
 const FUNCTIONS = new Set(
   'relu gelu silu sigmoid tanh leaky_relu elu selu celu softplus mish relu6 hardswish hardsigmoid logsigmoid'.split(
@@ -36,7 +37,7 @@ export function lastRowWise(sink: Node): Node {
 }
 
 function nextRowWise(node: Node): Node | null {
-  const direct = rowWiseCallOf(node);
+  const direct = rowWiseCallOf(node) ?? scaled(node);
   if (direct) return direct;
   const assignment = node.parent;
   const target = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
@@ -50,7 +51,16 @@ function nextRowWise(node: Node): Node | null {
     (o) => o.start >= statement.end && o.end <= statementOf(reader).start,
   );
   if (between.some((o) => isBinding(o) || isMutation(o)) || isMutation(reader)) return null;
-  return rowWiseCallOf(reader);
+  return rowWiseCallOf(reader) ?? scaled(reader);
+}
+
+/** `node * 0.5`, `node + self.b`: by numbers that are the same for every row. */
+function scaled(node: Node): Node | null {
+  const { parent, field } = node;
+  if (parent?.kind !== 'binary_operator') return null;
+  const other = childOf(parent, field === 'left' ? 'right' : 'left');
+  const same = other !== null && (/^(integer|float)$/.test(other.kind) || parameterRank(other) === 1);
+  return same && /^[-+*/]$/.test(textOf(childOf(parent, 'operator') ?? parent)) ? parent : null;
 }
 
 /** `f(node)` or `node.f()` where f works row by row. */

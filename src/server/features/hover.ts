@@ -46,11 +46,11 @@ function chainLines(document: LensDocument, { chain }: Finding): string[] {
 
 function costLines({ cost, materialized }: Finding): string[] {
   const bytes = cost.bytesValue === null ? '' : ` = ${formatBytes(cost.bytesValue)}${describeBindings(cost)}`;
-  const formula = cost.bytes === '?' ? 'not known from the source' : `\`${cost.bytes}\` bytes`;
+  const formula = cost.bytes.includes('?') ? 'not known from the source' : `\`${cost.bytes}\` bytes`;
   const flops = cost.flopsValue === null ? '' : ` = ${formatFlops(cost.flopsValue)}`;
   return [
     materialized ? `Copied per call: ${formula}${bytes}` : 'Nothing is copied: the broadcast stays a view.',
-    /^[0?]$/.test(cost.flops) ? '' : `Computed again for every copy: \`${cost.flops}\` FLOP${flops}`,
+    /^0$|\?/.test(cost.flops) ? '' : `Computed again for every copy: \`${cost.flops}\` FLOP${flops}`,
   ].filter((line) => line !== '');
 }
 
