@@ -3,13 +3,18 @@ import type { TextDocumentsConfiguration } from 'vscode-languageserver';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { Engine, OpenDocument } from '../core/engine';
 import { changeOf } from './positions';
+import { openModelFile, openModelText, type ModelDocument } from './onnx/document';
+import { parseModelUri } from './onnx/uri';
 import type { Place } from './places';
+import { MODEL_LANGUAGE } from '../protocol/onnx';
 
 export interface LensDocument {
   readonly uri: string;
   readonly place: Place;
   text: TextDocument;
   readonly tree: OpenDocument;
+  /** The same as `tree` where the document is an ONNX model, else null. */
+  readonly model: ModelDocument | null;
 }
 
 /** For `TextDocuments`, which keeps the list and calls these two on open and change. */
@@ -21,7 +26,8 @@ export function documentFactory(
     create(uri, language, version, content) {
       const at = place(uri);
       const text = TextDocument.create(uri, language, version, content);
-      return { uri, place: at, text, tree: engine().open(at.path, content) };
+      const model = modelOf(uri, language, at.path, content);
+      return { uri, place: at, text, tree: model ?? engine().open(at.path, content), model };
     },
     update(document, events, version) {
       for (const event of events) {
@@ -33,4 +39,10 @@ export function documentFactory(
       return document;
     },
   };
+}
+
+function modelOf(uri: string, language: string, path: string, content: string): ModelDocument | null {
+  const file = parseModelUri(uri);
+  if (file) return openModelFile(path, content, file);
+  return language === MODEL_LANGUAGE ? openModelText(path, content) : null;
 }

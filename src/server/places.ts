@@ -1,6 +1,7 @@
 /** Between the client's URIs and the report's paths, which are relative to a workspace folder. */
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseModelUri } from './onnx/uri';
 
 /** Where a document stands: `root` is an absolute folder, or null for a document that is in no file system. */
 export interface Place {
@@ -26,6 +27,8 @@ export function uriOf(place: Place, path: string, uri: string): string {
 }
 
 export function fileOf(uri: string): string | undefined {
+  const model = parseModelUri(uri);
+  if (model) return model.file;
   try {
     return uri.startsWith('file:') ? fileURLToPath(uri) : undefined;
   } catch {

@@ -24,6 +24,9 @@ import { diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
 import { verifyJob } from './features/verify';
+import { modelFixes, modelLenses } from './onnx/actions';
+import { valueHover, withValue } from './onnx/features';
+import { registerModels, serveModels } from './onnx/serve';
 import { fileOf, placeOf } from './places';
 import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
@@ -101,6 +104,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     return { serverInfo: { name: 'IKBO Lens' }, capabilities: CAPABILITIES };
   });
   connection.onInitialized(() => {
+    registerModels(connection, client);
     if (client.workspace?.didChangeConfiguration?.dynamicRegistration) {
       void connection.client.register(DidChangeConfigurationNotification.type, { section: 'ikboLens' });
     }
@@ -157,17 +161,37 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       return feature(document, params);
     };
 
-  const verificationOf = ({ place }: LensDocument) =>
-    place.root === null ? null : { command: verifyCommand, path: place.path };
+  const verificationOf = ({ place, model }: LensDocument) =>
+    place.root === null || model ? null : { command: verifyCommand, path: place.path };
   connection.onCodeAction(
-    answer((document, params) => [
-      ...quickFixes(document.text, params, verificationOf(document)),
+    answer((document, params) => {
+      if (document.model?.file != null) return modelFixes(document, params);
+      const fixes = quickFixes(document.text, params, verificationOf(document));
       // Only on request: it rewrites and checks again until nothing is left to fix.
-      ...(params.context.only && wants(params.context.only, FIX_ALL) ? fixAll(ready(), document) : []),
+      const all = params.context.only && wants(params.context.only, FIX_ALL) && !document.model;
+      return all ? [...fixes, ...fixAll(ready(), document)] : fixes;
+    }),
+  );
+  connection.onCodeLens(
+    answer((document) => [
+      ...(document.model ? modelLenses(document, ready().check(document).findings) : []),
+      ...codeLenses(ready(), document, benchCommand),
     ]),
   );
-  connection.onCodeLens(answer((document) => codeLenses(ready(), document, benchCommand)));
-  connection.onHover(answer((document, { position }) => hover(ready(), document, position)));
+  connection.onHover(
+    answer((document, { position }) => {
+      const finding = hover(ready(), document, position);
+      return document.model ? withValue(valueHover(document.model, position), finding) : finding;
+    }),
+  );
+  serveModels(connection, {
+    document: (uri) => documents.get(uri),
+    contextOf(uri) {
+      const place = placeOf(uri, folders);
+      return { path: place.path, shapes: ready().shapes(place) };
+    },
+    answer,
+  });
   connection.onExecuteCommand(({ command, arguments: args }) => executeCommand(connection, command, args ?? []));
   connection.onRequest(BENCH_TARGETS_REQUEST, (): BenchTarget[] =>
     documents.all().flatMap((document) => benchTargets(ready(), document)),

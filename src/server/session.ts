@@ -5,6 +5,7 @@ import type { CheckOptions, Engine } from '../core/engine';
 import type { Finding, Note } from '../core/finding';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
+import type { Place } from './places';
 import type { Projects } from './projects';
 import { isSelected, type Settings } from './settings';
 
@@ -12,6 +13,8 @@ export interface Checked {
   readonly version: number;
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
+  /** False for a model that cannot be read: the note says why. */
+  readonly parsed: boolean;
 }
 
 export interface Session {
@@ -20,6 +23,8 @@ export interface Session {
   check(document: LensDocument): Checked;
   /** What `Engine.check` needs to come to the same findings for another text of this document. */
   options(document: LensDocument): CheckOptions;
+  /** The size bindings of the project that a place belongs to. */
+  shapes(place: Place): Readonly<Record<string, number>>;
   /** A file of the document's project: as open in the client, else as on disk, undefined where there is none. */
   file(document: LensDocument, path: string): TextDocument | undefined;
   /** Something outside of the documents changed: settings, or files on disk. */
@@ -33,7 +38,7 @@ export interface SessionParts {
   readonly settings: (uri: string) => Settings;
 }
 
-const NOTHING = { findings: [], notes: [] } as const;
+const NOTHING = { findings: [], notes: [], parsed: true } as const;
 
 export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
@@ -65,12 +70,13 @@ export function createSession({ engine, projects, documents, settings }: Session
     const own = settings(uri);
     const project = projects.of(place.root);
     if (!own.enable || project.excluded(place)) return NOTHING;
-    const { findings, notes } = tree.check(options(document));
-    return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes };
+    const { findings, notes, parsed } = tree.check(options(document));
+    return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
   };
   return {
     engine,
     options,
+    shapes: ({ root }) => projects.of(root).config.shapes,
     file,
     check(document) {
       const version = document.text.version;

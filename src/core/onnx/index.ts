@@ -18,9 +18,11 @@ import { printModel, type ModelText } from './text';
 export { OnnxError, memorySource, type ByteSource } from './source';
 export { readModel } from './read';
 export { printModel, type LineRange, type ModelText } from './text';
+export { pictureOf, type Picture, type PictureBox } from './picture';
+export { readModelText, OnnxTextError } from './read-text';
 export { inspectModel, type ModelIndex, type ValueFacts } from './inspect';
-export type { Model } from './model';
-export { chunks, sizeOf, type Piece } from './splice';
+export type { Graph, Model, Node } from './model';
+export { chunks, pieceSource, sizeOf, type Piece } from './splice';
 
 export interface ModelOptions {
   /** Numbers for the model's size symbols, for the cost: `{ B: 1024 }`. */

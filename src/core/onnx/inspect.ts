@@ -1,5 +1,6 @@
 /** What the editor asks of a model's text: which value stands at a place, where it comes from, what it looks like. */
 import { format } from '../tensor/dim';
+import { unescapeText } from './parse/lexer';
 import { buildGraph, type Value } from './graph';
 import { inferShapes } from './infer';
 import { ELEMENT_TYPES, type Model, type Node } from './model';
@@ -24,14 +25,16 @@ export interface ModelIndex {
   describe(name: string): ValueFacts | null;
   /** The name under a position of the text (1-based line and column), without its quotes; null between names. */
   nameAt(line: number, column: number): string | null;
+  /** The same with its place on the line (1-based). */
+  tokenAt(line: number, column: number): Token | null;
   /** Places where the name stands as a whole token, for highlighting and renaming views. */
   occurrences(name: string): readonly { readonly line: number; readonly column: number; readonly length: number }[];
 }
 
-export function inspectModel(model: Model): ModelIndex {
+/** `text` is the model's text as it stands; by default as printed. */
+export function inspectModel(model: Model, text: ModelText = printModel(model)): ModelIndex {
   const graph = buildGraph(model);
   const infer = inferShapes(graph);
-  const text = printModel(model);
   const lines = text.text.split('\n');
   const byName = new Map<string, Value>();
   for (const value of graph.values) if (!byName.has(value.name)) byName.set(value.name, value);
@@ -56,12 +59,14 @@ export function inspectModel(model: Model): ModelIndex {
       isOutput: value.isOutput,
     };
   };
+  const tokenAt = (line: number, column: number): Token | null =>
+    tokens(lines[line - 1] ?? '').find((token) => token.column <= column && column < token.column + token.length) ??
+    null;
   return {
     text,
     describe,
-    nameAt: (line, column) =>
-      tokens(lines[line - 1] ?? '').find((token) => token.column <= column && column < token.column + token.length)
-        ?.name ?? null,
+    nameAt: (line, column) => tokenAt(line, column)?.name ?? null,
+    tokenAt,
     occurrences: (name) =>
       lines.flatMap((line, i) =>
         (line.includes(name.slice(0, 8)) ? tokens(line) : [])
@@ -71,7 +76,7 @@ export function inspectModel(model: Model): ModelIndex {
   };
 }
 
-interface Token {
+export interface Token {
   readonly name: string;
   readonly column: number;
   readonly length: number;
@@ -80,17 +85,8 @@ interface Token {
 /** Names of a line: quoted ones with their escapes undone, and bare ones. */
 function tokens(line: string): Token[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|[A-Za-z_][A-Za-z0-9_.]*/g)].map((match) => ({
-    name: match[1] === undefined ? match[0] : unescape(match[1]),
+    name: match[1] === undefined ? match[0] : unescapeText(match[1]),
     column: match.index + 1,
     length: match[0].length,
   }));
-}
-
-const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
-
-function unescape(text: string): string {
-  if (!text.includes('\\')) return text;
-  return text.replace(/\\(?:u([0-9a-f]{4})|(.))/g, (_, code: string | undefined, plain: string | undefined) => {
-    return code ? String.fromCharCode(parseInt(code, 16)) : (ESCAPED[plain ?? ''] ?? plain ?? '');
-  });
 }

@@ -24,16 +24,20 @@ const SEVERITY: Readonly<Record<Level, DiagnosticSeverity>> = {
 };
 
 export function diagnosticsOf(session: Session, document: LensDocument): Diagnostic[] {
-  const { findings, notes } = session.check(document);
+  const { findings, notes, parsed } = session.check(document);
   return [
     ...findings.map((finding) => diagnosticOf(session, document, finding)),
-    ...notes.map((note) => noteOf(document, note)),
+    ...notes.map((note) => noteOf(document, note, document.model !== null && !parsed)),
   ];
 }
 
-/** Notes are asides, like an ignore comment that silences nothing: no squiggle, no entry in the list of problems. */
-function noteOf(document: LensDocument, { line, message }: Note): Diagnostic {
-  return { range: lineRange(document.text, line - 1), severity: DiagnosticSeverity.Hint, source: SOURCE, message };
+/**
+ * Notes are asides, like an ignore comment that silences nothing: no squiggle, no entry in the list of problems. Only that
+ * a model cannot be read is more.
+ */
+function noteOf(document: LensDocument, { line, message }: Note, broken: boolean): Diagnostic {
+  const severity = broken ? DiagnosticSeverity.Error : DiagnosticSeverity.Hint;
+  return { range: lineRange(document.text, line - 1), severity, source: SOURCE, message };
 }
 
 function diagnosticOf(session: Session, document: LensDocument, finding: Finding): Diagnostic {

@@ -41,7 +41,7 @@ export function findingOf(context: ReportContext, match: OnnxMatch): Finding {
   };
 }
 
-function siteOf({ path, text }: ReportContext, op: Operator): Site {
+export function siteOf({ path, text }: ReportContext, op: Operator): Site {
   const range = text.nodes.get(op.call ?? op.node);
   if (!range) return { path, line: 1, column: 1, endLine: 1, endColumn: 1 };
   return { path, line: range.first, column: range.column, endLine: range.first, endColumn: range.endColumn };
@@ -75,7 +75,7 @@ function isLearned(program: Program, value: Value): boolean {
   return view && data ? isLearned(program, data) : false;
 }
 
-const shapeText = (program: Program, value: Value | null | undefined): string => {
+export const shapeText = (program: Program, value: Value | null | undefined): string => {
   const shape = value && program.shape(value);
   return shape ? `[${shape.map((dim) => format(dim)).join(', ')}]` : '[?]';
 };
@@ -94,7 +94,7 @@ function ratioText(program: Program, { mapped, origin }: Replica): string {
 }
 
 /** The replica as its operator writes it, before views merge or split its axis. */
-function asMade(spread: Spread, replica: Replica): Replica {
+export function asMade(spread: Spread, replica: Replica): Replica {
   const { origin } = replica;
   const out = origin?.operator.outputs[0];
   const state = out && spread.stateOf(out);
@@ -150,7 +150,7 @@ function chainOf(context: ReportContext, origin: Operator, event: Event): ChainS
   return steps;
 }
 
-function wayBetween(from: Operator, to: Value): Operator[] {
+export function wayBetween(from: Operator, to: Value): Operator[] {
   const next = new Map<Operator, Operator | null>();
   if (!to.producer || to.producer === from) return [];
   next.set(to.producer, null);

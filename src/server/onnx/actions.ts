@@ -1,0 +1,44 @@
+/**
+ * Quick fixes and lenses of a model that is only read: they run a rewrite of the file, whose result the extension shows as
+ * a diff of the two texts.
+ */
+import { CodeActionKind, type CodeAction, type CodeActionParams, type CodeLens } from 'vscode-languageserver';
+import type { Finding } from '../../core/finding';
+import { parseDiagnosticData } from '../../protocol/editor';
+import { CHAIN_COMMAND, REWRITE_COMMAND } from '../../protocol/onnx';
+import type { LensDocument } from '../documents';
+import { describeRewrite } from '../features/wording';
+import { rangeOf } from '../positions';
+
+/** As the quick fixes of a source file, with commands instead of edits. */
+export function modelFixes(document: LensDocument, { context }: CodeActionParams): CodeAction[] {
+  return context.diagnostics.flatMap((diagnostic) => {
+    const data = parseDiagnosticData(diagnostic.data);
+    if (!data || data.version !== document.text.version) return [];
+    const id = `${data.rule}:${diagnostic.range.start.line + 1}`;
+    return data.rewrites
+      .filter((rewrite) => rewrite.edits.length > 0)
+      .map((rewrite): CodeAction => {
+        const title = `${data.rule} (${rewrite.tier}): ${describeRewrite(rewrite)}`;
+        return {
+          title,
+          kind: CodeActionKind.QuickFix,
+          diagnostics: [diagnostic],
+          isPreferred: rewrite.tier === 'safe',
+          command: { title, command: REWRITE_COMMAND, arguments: [document.uri, id] },
+        };
+      });
+  });
+}
+
+/** Beside the lens that says what is copied: rewrite, where that is possible, and the picture of the way. */
+export function modelLenses(document: LensDocument, findings: readonly Finding[]): CodeLens[] {
+  return findings.flatMap((finding): CodeLens[] => {
+    const range = rangeOf(finding);
+    const { uri } = document;
+    const possible = document.model?.file != null && finding.rewrites.some(({ tier }) => tier !== 'none');
+    const rewrite = { title: 'Rewrite', command: REWRITE_COMMAND, arguments: [uri, `${finding.rule}:${finding.line}`] };
+    const chain = { title: 'Show chain', command: CHAIN_COMMAND, arguments: [uri, finding.rule, finding.line] };
+    return [...(possible ? [{ range, command: rewrite }] : []), { range, command: chain }];
+  });
+}
