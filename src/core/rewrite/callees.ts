@@ -2,10 +2,11 @@
  * What a call does besides giving a value, as far as the file says: in-place writes, attributes and outer variables that
  * it sets. Functions, methods and modules of the file are looked into; PyTorch's own are known.
  */
-import { type Node, type SourceFile, childOf, textOf } from '../python/syntax';
+import { type Node, childOf, textOf } from '../python/syntax';
 import { isPure } from './effects';
 import { type Call, callOf, isSimple, isView, unwrap } from './expression';
-import { isBinding, isMutation, visit } from './names';
+import { indexOf } from './file-index';
+import { isMutation, visit } from './names';
 
 export interface Doings {
   /** An in-place write, in the call or in what it calls. */
@@ -48,10 +49,24 @@ function lookInto(call: Call, seen: Set<Node>): Doings {
   if (bodies.length > 0 && (plain || own || !isKnown(call))) {
     return bodies.map((body) => bodyDoings(body, seen)).reduce(join, NOTHING);
   }
-  if (isKnown(call)) return NOTHING;
+  if (isKnown(call)) return given(call, seen);
   const made = own ? (attributes.get(call.method) ?? []) : [];
   if (made.length === 0) return UNKNOWN;
   return made.map((value) => moduleDoings(value, call, seen)).reduce(join, NOTHING);
+}
+
+/** `map(scale, items)`: what functions do that are given by name. */
+function given({ node, positional }: Call, seen: Set<Node>): Doings {
+  const { functions, lambdas } = indexOf(node.file);
+  const bodies = positional.flatMap((argument) => {
+    const name = argument.kind === 'identifier' ? textOf(argument) : '';
+    return [
+      ...(functions.get(name) ?? []),
+      ...(lambdas.get(name) ?? []),
+      ...(argument.kind === 'lambda' ? [argument] : []),
+    ];
+  });
+  return bodies.map((body) => bodyDoings(body, seen)).reduce(join, NOTHING);
 }
 
 /** A function of a library, or a method of a tensor; those that write in place are seen by their names. */
@@ -123,41 +138,3 @@ const isForward = (statement: Node): boolean => {
   const inner = statement.kind === 'decorated_definition' ? childOf(statement, 'definition') : statement;
   return inner?.kind === 'function_definition' && /^(forward|__call__)$/.test(textOf(childOf(inner, 'name') ?? inner));
 };
-
-interface Index {
-  readonly functions: ReadonlyMap<string, readonly Node[]>;
-  readonly classes: ReadonlyMap<string, readonly Node[]>;
-  /** What is assigned to `self.name` anywhere. */
-  readonly attributes: ReadonlyMap<string, readonly Node[]>;
-  readonly lambdas: ReadonlyMap<string, readonly Node[]>;
-}
-
-/** Collected once per file, since every rewrite in it asks. */
-const indices = new WeakMap<SourceFile, Index>();
-
-export function indexOf(file: SourceFile): Index {
-  const known = indices.get(file);
-  if (known) return known;
-  const found = { functions: new Map(), classes: new Map(), attributes: new Map(), lambdas: new Map() };
-  const add = (map: Map<string, Node[]>, key: string, node: Node): void => {
-    const list = map.get(key);
-    if (list) list.push(node);
-    else map.set(key, [node]);
-  };
-  visit(file.root, (node) => {
-    const name = childOf(node, 'name');
-    if (node.kind === 'function_definition' && name) add(found.functions, textOf(name), node);
-    else if (node.kind === 'class_definition' && name) add(found.classes, textOf(name), node);
-    else if (node.kind === 'assignment') {
-      const [left, right] = [childOf(node, 'left'), childOf(node, 'right')];
-      if (!left || !right) return;
-      if (left.kind === 'identifier' && right.kind === 'lambda' && isBinding(left))
-        add(found.lambdas, textOf(left), right);
-      const attribute = left.kind === 'attribute' ? childOf(left, 'attribute') : null;
-      if (attribute && textOf(childOf(left, 'object') ?? left) === 'self')
-        add(found.attributes, textOf(attribute), right);
-    }
-  });
-  indices.set(file, found);
-  return found;
-}

@@ -1,7 +1,7 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
 import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
-import { indexOf } from './callees';
 import { type Call, callOf, isSimple, unwrap } from './expression';
+import { indexOf } from './file-index';
 import { occurrences } from './names';
 import { trace } from './trace';
 

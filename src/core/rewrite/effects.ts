@@ -1,6 +1,7 @@
 /** Calls that may do more than give a value: those cannot run later than they did, or twice. */
-import type { Node } from '../python/syntax';
+import { type Node, childOf, textOf } from '../python/syntax';
 import { type Call, callOf } from './expression';
+import { indexOf } from './file-index';
 import { visit } from './names';
 
 const BUILTINS = new Set('len int float bool min max sum abs round range tuple list sorted divmod'.split(' '));
@@ -27,7 +28,14 @@ export function effectIn(expression: Node): Node | null {
   return found;
 }
 
-const isEffect = (node: Node): boolean => ['named_expression', 'await', 'yield'].includes(node.kind);
+const isEffect = (node: Node): boolean =>
+  ['named_expression', 'await', 'yield'].includes(node.kind) || isComputed(node);
+
+/** `self.user` where the file defines a property of that name: a call in disguise. */
+function isComputed(node: Node): boolean {
+  const name = node.kind === 'attribute' ? childOf(node, 'attribute') : null;
+  return name !== null && indexOf(node.file).properties.has(textOf(name));
+}
 
 /** A builtin, a function of torch or a method of tensors that only gives a value. */
 export function isPure({ name, method, receiver }: Call): boolean {

@@ -25,6 +25,8 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   if (facts.apart === 'loop') refuse('the copy is made outside the loop that multiplies it, or the other way round');
   if (facts.apart)
     refuse(`the copy and the product are in different ${facts.apart === 'branch' ? 'branches' : 'functions'}`);
+  const grad = gradModeBetween(match);
+  if (grad) refuse(`line ${lineOf(grad)} turns gradients on again between the copy and the product`);
   const [write] = facts.inPlace;
   if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
   const [effect] = facts.effects.filter((node) => !isHarmless(node));
@@ -51,6 +53,16 @@ function topFunction(node: Node): Node | null {
   let top: Node | null = null;
   for (let at: Node | null = node; at; at = at.parent) if (at.kind === 'function_definition') top = at;
   return top;
+}
+
+/** A `with` around the product, but not around the copy, under which gradients may flow again. */
+function gradModeBetween({ origin, sink }: Match): Node | null {
+  for (let at = enclosing(sink.node, 'with_statement'); at; at = at.parent && enclosing(at.parent, 'with_statement')) {
+    if (at.start <= origin.start && origin.end <= at.end) return null;
+    const clause = at.children.find((c) => c.kind === 'with_clause');
+    if (clause && /\b(enable_grad|set_grad_enabled|inference_mode)\b/.test(textOf(clause))) return at;
+  }
+  return null;
 }
 
 const isHarmless = (statement: Node): boolean =>

@@ -90,7 +90,7 @@ const WRAPPER =
 
 /** `m.register_forward_hook(..)`, `weight_norm(m)`, `model.apply(spectral_norm)`: which layer that is, no name says. */
 const NAMELESS =
-  /(?<![.\w])(?!self\b)[a-z_]\w*\.register_\w*(hook|parametrization)|(_norm|parametrization|unstructured|structured|shard)\((?!self\b)[a-z_]\w*\s*[,)]|\.apply\(/;
+  /(?<![.\w])(?!self\b)[a-z_]\w*\.register_\w*(hook|parametrization)|(_norm|parametrization|unstructured|structured|shard)\((?!self\b)[a-z_]\w*\s*[,)]|\.apply\(|\bquantize_(dynamic)?\(/;
 
 interface WrapperLine {
   /** 1-based. */

@@ -121,6 +121,8 @@ export function isMutation(occurrence: Node): boolean {
     if (!call) continue;
     const method = call.method;
     if (/[^_]_$/.test(method)) return true;
+    // `map(torch.relu_, [x])`
+    if (call.positional.some((given) => /^([\w.]*\.)?[a-z]\w*[a-z0-9]_$/.test(textOf(given)))) return true;
     const inplace = call.keywords.get('inplace');
     if (inplace && textOf(inplace) !== 'False') return true;
     const place = INPLACE_POSITION.get(method);

@@ -16,6 +16,11 @@ export function parameterRank(node: Node): number | null {
   visit(owner, (part) => {
     const left = part.kind === 'assignment' ? childOf(part, 'left') : null;
     if (left && textOf(left) === textOf(node)) values.push(childOf(part, 'right'));
+    const call = callOf(part);
+    const registered = call && /^self\.register_(buffer|parameter)$/.test(call.name) ? call.positional : [];
+    if (registered[0] && textOf(registered[0]).slice(1, -1) === textOf(node).slice('self.'.length)) {
+      values.push(registered[1] ?? null);
+    }
   });
   const [value] = values;
   const made = value && values.length === 1 ? callOf(value) : null;

@@ -33,6 +33,8 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
     if (set || item) refuse(`line ${lineOf(string)} may put another module in the place of \`${text}\``);
   }
   for (const owner of owners) {
+    const magic = ['__getattr__', '__getattribute__', '__setattr__'].flatMap((own) => membersOf(owner, own))[0];
+    if (magic) refuse(`line ${lineOf(magic)}: \`${textOf(magic)}\` decides what \`${text}\` is`);
     const member = [...subclassesOf(owner)].flatMap((sub) => membersOf(sub, name))[0];
     if (member) refuse(`line ${lineOf(member)} gives \`${name}\` another meaning in a subclass`);
   }
