@@ -2,10 +2,15 @@
 import { loadBegan } from './clock';
 import * as vscode from 'vscode';
 import { BENCH_TARGETS_REQUEST, parseBenchTarget, parseVerifyTarget, type BenchTarget } from '../protocol/editor';
+import { CHAIN_COMMAND, REWRITE_COMMAND } from '../protocol/onnx';
 import { createBench } from './bench';
 import { createBenchmarkPanel } from './benchmark-panel';
 import { showDevices } from './devices';
 import { trackFindings } from './findings-context';
+import { createChainView, REVEAL_COMMAND, revealLine } from './onnx/chain';
+import { registerModelEditor } from './onnx/editor';
+import { registerModelFiles } from './onnx/files';
+import { rewriteModel } from './onnx/rewrite';
 import { recordedResults } from './recorded';
 import { explainRule } from './rule-page';
 import { createServer } from './server';
@@ -29,7 +34,8 @@ export function activate(context: vscode.ExtensionContext): void {
     recorded: () => recordedResults(context, output),
     onDevices: status.devices,
   });
-  const command = (name: string, run: (argument: unknown) => Promise<void>) =>
+  const chain = createChainView(server);
+  const command = (name: string, run: (...given: unknown[]) => Promise<void>) =>
     vscode.commands.registerCommand(name, run);
   context.subscriptions.push(
     output,
@@ -39,6 +45,11 @@ export function activate(context: vscode.ExtensionContext): void {
     command('ikboLens.openBenchmark', (target) => panel.open(parseBenchTarget(target))),
     command('ikboLens.explain', (rule) => explainRule(context, rule)),
     command('ikboLens.verify', (target) => verifyRewrite(server, output, parseVerifyTarget(target))),
+    registerModelFiles(server),
+    registerModelEditor(),
+    command(REWRITE_COMMAND, (uri, only) => rewriteModel(server, uri, only)),
+    command(CHAIN_COMMAND, (uri, rule, line) => chain.show(uri, rule, line)),
+    command(REVEAL_COMMAND, revealLine),
     command('ikboLens.showDevices', () => showDevices(bench, status)),
     command('ikboLens.restartServer', () => server.start()),
   );

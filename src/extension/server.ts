@@ -1,13 +1,14 @@
 /** The language server's process and the client that talks to it, which is loaded only when it is started. */
 import * as vscode from 'vscode';
 import type { LanguageClient, LanguageClientOptions } from 'vscode-languageclient/node';
+import { MODEL_LANGUAGE, MODEL_SCHEME } from '../protocol/onnx';
 import type { ServerState } from './status';
 
 export interface Server {
   /** Starts it, or starts it again. A failure is said to the user and in the output channel; never rejects. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Undefined while the server does not run. */
+  /** Waits for the first start. Undefined while the server does not run. */
   request<T>(method: string, parameter?: unknown): Promise<T | undefined>;
 }
 
@@ -17,6 +18,8 @@ export function createServer(
   onState: (state: ServerState) => void,
 ): Server {
   let client: LanguageClient | undefined;
+  let began = (): void => undefined;
+  const started = new Promise<void>((resolve) => (began = resolve));
   return {
     async start() {
       onState('starting');
@@ -29,12 +32,15 @@ export function createServer(
         const message = 'IKBO Lens: the language server did not start. The output channel "IKBO Lens" says why.';
         void vscode.window.showErrorMessage(message);
       }
+      began();
     },
     async stop() {
       await client?.stop();
     },
-    request: async <T>(method: string, parameter?: unknown) =>
-      client?.isRunning() ? client.sendRequest<T>(method, parameter) : undefined,
+    async request<T>(method: string, parameter?: unknown) {
+      await started;
+      return client?.isRunning() ? client.sendRequest<T>(method, parameter) : undefined;
+    },
   };
 }
 
@@ -49,7 +55,13 @@ async function createClient(
   const debug = { ...run, options: { execArgv: ['--nolazy', '--inspect=6009'] } };
   const options: LanguageClientOptions = {
     // Not the other side of a diff, nor the cells of a notebook, which are no files of their own.
-    documentSelector: ['file', 'untitled'].map((scheme) => ({ language: 'python', scheme })),
+    documentSelector: [
+      ...['file', 'untitled'].flatMap((scheme) => [
+        { language: 'python', scheme },
+        { language: MODEL_LANGUAGE, scheme },
+      ]),
+      { language: MODEL_LANGUAGE, scheme: MODEL_SCHEME },
+    ],
     // The server names these commands: this client has a panel, and knows whether the workspace is trusted.
     initializationOptions: { benchCommand: 'ikboLens.openBenchmark', verifyCommand: 'ikboLens.verify' },
     outputChannel: output,

@@ -1,5 +1,6 @@
 /** The language status item beside "Python": whether the server runs, and on what a benchmark would run. */
 import * as vscode from 'vscode';
+import { MODEL_LANGUAGE } from '../protocol/onnx';
 import type { Devices } from '../protocol/panel';
 
 export type ServerState = 'starting' | 'running' | 'stopped';
@@ -13,7 +14,10 @@ export interface Status {
 const LABELS = { starting: 'IKBO Lens: starting', running: 'IKBO Lens', stopped: 'IKBO Lens: stopped' } as const;
 
 export function createStatus(): Status {
-  const item = vscode.languages.createLanguageStatusItem('ikboLens', { language: 'python' });
+  const item = vscode.languages.createLanguageStatusItem('ikboLens', [
+    { language: 'python' },
+    { language: MODEL_LANGUAGE },
+  ]);
   item.name = 'IKBO Lens';
   item.command = { title: 'Devices', command: 'ikboLens.showDevices' };
   return {
