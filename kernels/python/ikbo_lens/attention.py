@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional, Tuple
+from typing import Optional
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from . import folded
+from .backend import native, plain, warn_once
+from .flat import flat_map
 from .maps import Map
 
 
@@ -24,8 +26,7 @@ def attention(
 ) -> Tensor:
     """`F.scaled_dot_product_attention(query, kv_map.apply(key), kv_map.apply(value), ...)` without the two copies.
 
-    Queries that share a row of key and value are folded into one longer query axis, so each key is read once per group.
-    Groups of different sizes are padded to the next power of two, at most doubling the work on queries.
+    Each row of key and value is read once for all the queries that share it.
 
     Args:
         query: [B, ..., L, D].
@@ -48,77 +49,48 @@ def attention(
         >>> ikbo_lens.attention(q, k, v, ikbo_lens.index(cand_to_user))
     """
     _check(query, key, value, kv_map, attn_mask, is_causal)
-    users = key.shape[0]
-    options = {"dropout_p": dropout_p, "scale": scale, **({"enable_gqa": True} if enable_gqa else {})}
+    # Groups of unknown sizes cannot be traced, so the operator hides them from torch.compile.
+    hidden = isinstance(kv_map.arg, Tensor) and torch.compiler.is_compiling() and plain([query, key, value])
+    if hidden or native("attention", [query, key, value]):
+        if _computes(query, key, value, attn_mask, dropout_p, is_causal):
+            return _native(query, key, value, kv_map, scale, enable_gqa)
     if is_causal:  # the folded axis holds several queries, each with a triangle of its own
         attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
-    per_row = False
-    if attn_mask is not None and attn_mask.dim() == query.dim():
-        per_row = attn_mask.shape[0] != 1
-        attn_mask = attn_mask if per_row else attn_mask.squeeze(0)
-
-    groups = _equal_groups(kv_map, users)
-    if groups is not None:
-        mask = _split(attn_mask, kv_map, groups) if per_row else attn_mask
-        out = _folded(_split(query, kv_map, groups), key, value, mask, per_row, options)
-        # Contiguous, as the attention of the copies would be: callers may rely on it for a view.
-        return (out.transpose(0, 1) if kv_map.kind == "tile" else out).flatten(0, 1).contiguous()
-
-    pieces, places = [], []
-    for members, slots, filled in _buckets(kv_map.rows(users, query.device), users):
-        mask = attn_mask[slots] if per_row else attn_mask
-        out = _folded(query[slots], key[members], value[members], mask, per_row, options)
-        pieces.append(out[filled])
-        places.append(slots[filled])
-    if not places:
-        return F.scaled_dot_product_attention(query, key[:0], value[:0], **options)
-    return torch.cat(pieces)[torch.argsort(torch.cat(places))]
+    options = {"dropout_p": dropout_p, "scale": scale, **({"enable_gqa": True} if enable_gqa else {})}
+    return folded.attend(query, key, value, kv_map, attn_mask, options)
 
 
-def _equal_groups(kv_map: Map, users: int) -> Optional[Tuple[int, int]]:
-    """(users, rows per user) where strides alone can split the batch, else None."""
-    if isinstance(kv_map.arg, Tensor):
-        return None
-    if kv_map.kind == "expand":
-        return (1, kv_map.arg) if users == 1 else (users, 1)
-    return users, kv_map.arg
+def _computes(
+    query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], dropout_p: float, is_causal: bool
+) -> bool:
+    """Whether the kernel computes this; where not, says once why."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+        return False  # PyTorch's backward needs what its own forward keeps: computing both would be slower
+    reason = ""
+    if mask is not None:
+        reason = "it takes no mask"
+    elif is_causal and query.shape[-2] > 1:
+        reason = "it does not take is_causal with more than one query"
+    elif dropout_p > 0:
+        reason = "it has no dropout"
+    elif value.shape != key.shape or query.shape[-1] != key.shape[-1]:
+        reason = "keys and values need one shape"
+    elif query.dim() > 4:
+        reason = f"it takes 3 or 4 axes, not {query.dim()}"
+    if reason:
+        warn_once(f"attention runs as PyTorch operators: {reason}.")
+    return not reason
 
 
-def _split(x: Tensor, kv_map: Map, groups: Tuple[int, int]) -> Tensor:
-    """[B, ...] as [U, n, ...], by strides: a tile puts the rows of one user U apart."""
-    if kv_map.kind == "tile":
-        return x.unflatten(0, groups[::-1]).transpose(0, 1)
-    return x.unflatten(0, groups)
-
-
-def _folded(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], per_row: bool, options: dict) -> Tensor:
-    """Attention of q [U, n, ..., L, D] over k [U, ..., S, D] as U problems of n * L queries: [U, n, ..., L, Dv].
-
-    `mask` is [U, n, ..., L, S] when `per_row`, else without the first two axes.
-    """
-    n, length = q.shape[1], q.shape[-2]
-    if per_row:
-        mask = mask.expand(*mask.shape[:-2], length, mask.shape[-1]).movedim(1, -3).flatten(-3, -2)
-    elif mask is not None and mask.dim() >= 2 and mask.shape[-2] != 1:
-        mask = mask.unsqueeze(-3).expand(*mask.shape[:-2], n, *mask.shape[-2:]).flatten(-3, -2)
-    out = F.scaled_dot_product_attention(q.movedim(1, -3).flatten(-3, -2), k, v, attn_mask=mask, **options)
-    return out.unflatten(-2, (n, length)).movedim(-3, 1)
-
-
-def _buckets(rows: Tensor, users: int) -> Iterator[Tuple[Tensor, Tensor, Tensor]]:
-    """Groups the batch by user. Yields, per padded group size: the users [g], their rows of the batch [g, size], and
-    which of those are real [g, size]. A padded place repeats a row of its own group, so that its values, dropped in the
-    end, are no worse than that row's (a NaN from elsewhere would spoil the gradient)."""
-    counts = torch.bincount(rows, minlength=users)
-    starts = counts.cumsum(0) - counts
-    by_user = torch.argsort(rows, stable=True)
-    powers = 2 ** torch.arange(63, device=rows.device)
-    padded = powers[torch.bucketize(counts, powers)]
-    for size in torch.unique(padded[counts > 0]).tolist():
-        members = ((padded == size) & (counts > 0)).nonzero().squeeze(1)
-        place, count = torch.arange(size, device=rows.device), counts[members].unsqueeze(1)
-        slots = by_user[starts[members].unsqueeze(1) + torch.minimum(place, count - 1)]
-        yield members, slots, place < count
+def _native(query: Tensor, key: Tensor, value: Tensor, kv_map: Map, scale: Optional[float], gqa: bool) -> Tensor:
+    """The kernel takes heads behind rows, as projections leave them; a transpose of that is no copy here."""
+    heads = [x.unsqueeze(1) if x.dim() == 3 else x for x in (query, key, value)]
+    if heads[1].shape[1] != heads[0].shape[1] and not gqa:
+        heads[1:] = (x.expand(-1, heads[0].shape[1], -1, -1) for x in heads[1:])
+    repeats, index = flat_map([kv_map], (key.shape[0],), key)
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    out = torch.ops.ikbo_lens.attention(*(x.transpose(1, 2) for x in heads), index, repeats, scale).transpose(1, 2)
+    return (out.squeeze(1) if query.dim() == 3 else out).contiguous()
 
 
 def _check(

@@ -1,20 +1,16 @@
-"""Products over a concatenation whose replicated blocks are given at their natural batch.
-
-    W cat(a, b) = W_a a + W_b b
-
-so each block meets its own slice of the weight at its own size, and only the (usually narrower) product is mapped.
-"""
+"""Products over a concatenation whose replicated blocks are given at their natural batch."""
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence, Tuple, Union
+from typing import List, Optional, Sequence, Tuple, Union
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from . import abi, decomposed
+from .backend import native, warn_once
+from .flat import autocast, flat_map, flat_rows
 from .maps import Map
 
 #: A tensor as it is, or a tensor with the map (or maps, applied in order) that replicates it.
@@ -43,7 +39,15 @@ def cat_linear(blocks: Sequence[Block], weight: Tensor, bias: Optional[Tensor] =
     """
     if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
         raise ValueError(f"cat_linear: bias has shape {tuple(bias.shape)}, the weight needs [{weight.shape[0]}].")
-    return _contract("cat_linear", blocks, weight, -1, lambda x, w, first: F.linear(x, w, bias if first else None))
+    parts = _checked("cat_linear", blocks, weight, -1)
+    tensors = autocast([*(p.x for p in parts), weight, *([] if bias is None else [bias])])
+    if not native("cat_linear", tensors) or not _few("cat_linear", parts):
+        return decomposed.contract([(p.x, p.maps) for p in parts], weight, bias, -1)
+    xs, (weight, *biases) = tensors[: len(parts)], tensors[len(parts) :]
+    repeats, index = zip(*(flat_map(p.maps, tuple(p.x.shape[:-1]), p.x) for p in parts))
+    flat = [flat_rows(x, 1) for x in xs]
+    out = torch.ops.ikbo_lens.cat_linear(flat, list(index), list(repeats), weight, biases[0] if biases else None)
+    return out.reshape(*parts[0].shape[:-1], weight.shape[0])
 
 
 def linear_compression(blocks: Sequence[Block], weight: Tensor) -> Tensor:
@@ -64,7 +68,15 @@ def linear_compression(blocks: Sequence[Block], weight: Tensor) -> Tensor:
     Example:
         >>> ikbo_lens.linear_compression([(user, ikbo_lens.index(cand_to_user)), cand], self.weight)
     """
-    return _contract("linear_compression", blocks, weight, -2, lambda x, w, _first: torch.matmul(w, x))
+    parts = _checked("linear_compression", blocks, weight, -2)
+    *xs, weight_ = autocast([*(p.x for p in parts), weight])
+    if not native("linear_compression", [*xs, weight_]) or not _one_mapped(parts):
+        return decomposed.contract([(p.x, p.maps) for p in parts], weight, None, -2)
+    user = 0 if parts[0].maps else 1
+    repeats, index = flat_map(parts[user].maps, tuple(parts[user].x.shape[:-2]), parts[user].x)
+    flat = [flat_rows(x, 2) for x in xs]
+    out = torch.ops.ikbo_lens.linear_compression(flat[user], flat[1 - user], index, repeats, weight_, user == 1)
+    return out.reshape(*parts[0].shape[:-2], *out.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -75,44 +87,27 @@ class _Part:
     shape: Tuple[int, ...]
 
 
-def _contract(
-    name: str, blocks: Sequence[Block], weight: Tensor, axis: int, product: Callable[[Tensor, Tensor, bool], Tensor]
-) -> Tensor:
+def _few(name: str, parts: List[_Part]) -> bool:
+    if len(parts) <= abi.MAX_BLOCKS:
+        return True
+    warn_once(f"{name} runs as PyTorch operators: it takes up to {abi.MAX_BLOCKS} blocks, not {len(parts)}.")
+    return False
+
+
+def _one_mapped(parts: List[_Part]) -> bool:
+    mapped = sum(1 for p in parts if p.maps)
+    if len(parts) == 2 and mapped == 1:
+        return True
+    if mapped:
+        warn_once(
+            "linear_compression runs as PyTorch operators: the kernel takes one block with a map and one without, not "
+            f"{mapped} with and {len(parts) - mapped} without."
+        )
+    return False
+
+
+def _checked(name: str, blocks: Sequence[Block], weight: Tensor, axis: int) -> List[_Part]:
     parts = [_part(name, i, block, axis) for i, block in enumerate(blocks)]
-    _agree(name, parts, weight, axis)
-    dtype = functools.reduce(torch.promote_types, (p.x.dtype for p in parts))
-    widths = [p.x.shape[axis] for p in parts]
-    # A term without a map owns rows of the full size, so the others can be added into it in place.
-    terms = sorted(zip(parts, weight.split(widths, dim=1)), key=lambda term: len(term[0].maps) > 0)
-
-    out = None
-    for part, w in terms:
-        y = product(part.x.to(dtype), w, out is None)
-        for m in part.maps[:-1]:
-            y = m.apply(y)
-        if out is None:
-            # A stride-0 view cannot be added to: contiguous() writes it, and does nothing for the others.
-            out = part.maps[-1].apply(y).contiguous() if part.maps else y
-        else:
-            out = part.maps[-1].add_to(out, y) if part.maps else out.add_(y)
-    return out
-
-
-def _part(name: str, i: int, block: Block, axis: int) -> _Part:
-    x, maps = (block, ()) if isinstance(block, Tensor) else (block[0], tuple(block[1:]))
-    if not isinstance(x, Tensor) or not all(isinstance(m, Map) for m in maps):
-        raise TypeError(f"{name}: block {i} must be a tensor or (tensor, map), a map as ikbo_lens.repeats makes it.")
-    if x.dim() < -axis:
-        raise ValueError(f"{name}: block {i} has shape {tuple(x.shape)}, it needs at least {-axis} axes.")
-    shape = tuple(x.shape)
-    for m in maps:
-        if m.axis(len(shape)) >= len(shape) + axis:
-            raise ValueError(f"{name}: block {i} has {m}, but its last {-axis} axes take part in the product.")
-        shape = m.shape(shape)
-    return _Part(x, maps, shape)
-
-
-def _agree(name: str, parts: Sequence[_Part], weight: Tensor, axis: int) -> None:
     if not parts:
         raise ValueError(f"{name}: expected at least one block.")
     if weight.dim() != 2:
@@ -132,3 +127,18 @@ def _agree(name: str, parts: Sequence[_Part], weight: Tensor, axis: int) -> None
                 f"{name}: after its map, block {i} has shape {part.shape} and block 0 has {first}. All blocks must "
                 f"agree in every axis but {axis}: check the map of the one that is too short or too long."
             )
+    return parts
+
+
+def _part(name: str, i: int, block: Block, axis: int) -> _Part:
+    x, maps = (block, ()) if isinstance(block, Tensor) else (block[0], tuple(block[1:]))
+    if not isinstance(x, Tensor) or not all(isinstance(m, Map) for m in maps):
+        raise TypeError(f"{name}: block {i} must be a tensor or (tensor, map), a map as ikbo_lens.repeats makes it.")
+    if x.dim() < -axis:
+        raise ValueError(f"{name}: block {i} has shape {tuple(x.shape)}, it needs at least {-axis} axes.")
+    shape = tuple(x.shape)
+    for m in maps:
+        if m.axis(len(shape)) >= len(shape) + axis:
+            raise ValueError(f"{name}: block {i} has {m}, but its last {-axis} axes take part in the product.")
+        shape = m.shape(shape)
+    return _Part(x, maps, shape)

@@ -49,15 +49,21 @@ class Map:
         """Raises IndexError or ValueError when the map does not fit `x`. Bounds are read on the CPU only: on another
         device that would wait for it, and the gather itself reports them there."""
         self.shape(tuple(x.shape))
-        if self.kind == "index" and self.arg.numel() and self.arg.device.type == "cpu":
-            size = x.shape[self.axis(x.dim())]
-            low, high = int(self.arg.min()), int(self.arg.max())
-            if low < -size or high >= size:
-                wrong = high if high >= size else low
-                raise IndexError(
-                    f"{self}: the index holds {wrong}, but axis {self.axis(x.dim())} of the tensor of shape "
-                    f"{tuple(x.shape)} has {size} rows. Pass indices in [0, {size})."
-                )
+        # A tensor without data (FakeTensor and its like) is another type.
+        if self.kind == "index" and type(self.arg) is Tensor and not torch.compiler.is_compiling():
+            if self.arg.device.type == "cpu":
+                self.check_bounds(x)
+
+    def check_bounds(self, x: Tensor) -> None:
+        """Raises IndexError when the index names a row that `x` does not have; waits for the device."""
+        size = x.shape[self.axis(x.dim())]
+        low, high = (int(self.arg.min()), int(self.arg.max())) if self.arg.numel() else (0, -1)
+        if low < -size or high >= size:
+            wrong = high if high >= size else low
+            raise IndexError(
+                f"{self}: the index holds {wrong}, but axis {self.axis(x.dim())} of the tensor of shape "
+                f"{tuple(x.shape)} has {size} rows. Pass indices in [0, {size})."
+            )
 
     def add_to(self, out: Tensor, part: Tensor) -> Tensor:
         """`out += apply(part)`, in place, without writing the copy where plain strides can express it.

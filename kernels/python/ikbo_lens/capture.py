@@ -1,0 +1,44 @@
+"""CUDA graph capture, as far as the native operators have to know about it. Through the driver, as torch does not show it."""
+
+from __future__ import annotations
+
+import ctypes as c
+import functools
+from contextlib import contextmanager
+from typing import Iterator
+
+import torch
+
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+@functools.lru_cache(maxsize=1)
+def _driver() -> c.CDLL:
+    return c.CDLL("libcuda.so.1")
+
+
+def capturing(device: torch.device) -> bool:
+    """Whether torch's current stream is being captured into a graph."""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
+def capture_id(stream: int) -> int:
+    """The number of the capture that `stream` takes part in, different for every graph of the process."""
+    status, number = c.c_int(), c.c_uint64()
+    result = _driver().cuStreamGetCaptureInfo_v2(c.c_void_p(stream), c.byref(status), c.byref(number), None, None, None)
+    if result != 0:
+        raise RuntimeError(f"ikbo_lens: the driver does not tell which graph is being captured (CUDA error {result}).")
+    return number.value
+
+
+@contextmanager
+def outside(active: bool) -> Iterator[None]:
+    """Lets this thread allocate while a capture goes on, as torch's own allocator does."""
+    mode = c.c_int(_RELAXED)
+    if active:
+        _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
+    try:
+        yield
+    finally:
+        if active:
+            _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
