@@ -94,6 +94,25 @@ extern "C" __global__ void pack_columns(const __grid_constant__ PackWork work) {
     }
 }
 
+extern "C" __global__ void map_rows(const __grid_constant__ MapRowsWork work) {
+    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+    for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; row < work.rows; row += step) {
+        int64_t source = 0;
+        if (work.index == nullptr) {
+            source = row / work.repeats;
+        } else {
+            source = work.index_bits == 64 ? static_cast<const int64_t *>(work.index)[row]
+                                           : static_cast<const int32_t *>(work.index)[row];
+            if (source < 0 || source >= work.source_rows) {
+                if (work.fault == nullptr) __trap();
+                *work.fault = 1;
+                source = 0;
+            }
+        }
+        work.to[row] = static_cast<int32_t>(source);
+    }
+}
+
 extern "C" __global__ void sum_parts_bf16(const __grid_constant__ SumPartsWork work) { sum_parts<__nv_bfloat16>(work); }
 extern "C" __global__ void sum_parts_fp16(const __grid_constant__ SumPartsWork work) { sum_parts<__half>(work); }
 

@@ -48,4 +48,13 @@ struct SumPartsWork {
     int32_t splits;
 };
 
+// to[row] = the source row of output row `row`, in 32 bits: index[row], or row / repeats where there is no index. An index
+// that names no row of the source becomes row 0 and sets *fault; without a fault to set it stops the kernel by a trap.
+struct MapRowsWork {
+    const void *index; // null: none
+    int32_t *to, *fault;
+    int64_t rows, source_rows, repeats;
+    int32_t index_bits;
+};
+
 }  // namespace ikbo

@@ -14,11 +14,14 @@ Context::Context(int32_t ordinal) {
     capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                  attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const CurrentContext current(handle);
+    check(cuda.MemAlloc(&fault, sizeof(int32_t)), "allocating the word for wrong indices");
 }
 
 Context::~Context() {
     const Driver &cuda = driver();
-    if (!modules_.empty() && cuda.CtxPushCurrent(handle) == CUDA_SUCCESS) {
+    if (cuda.CtxPushCurrent(handle) == CUDA_SUCCESS) {
+        (void)cuda.MemFree(fault);
         for (const auto &[name, module] : modules_) (void)cuda.ModuleUnload(module);
         CUcontext popped = nullptr;
         (void)cuda.CtxPopCurrent(&popped);

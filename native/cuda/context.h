@@ -37,6 +37,10 @@ class Context {
     // Whether kernels built for sm_90a run here.
     bool hopper() const { return capability == 90; }
 
+    // Where a kernel says that an index is wrong: an int32 that whoever holds the mutex may use.
+    CUdeviceptr fault = 0;
+    mutable std::mutex fault_mutex;
+
     CUdevice device = 0;
     CUcontext handle = nullptr;
     int capability = 0; // 10 * major + minor
@@ -60,6 +64,7 @@ class Buffer {
 
     void *data() const { return reinterpret_cast<void *>(address_); }
     std::size_t bytes() const { return bytes_; }
+    const SharedContext &context() const { return context_; }
 
   private:
     SharedContext context_;

@@ -37,6 +37,7 @@ namespace ikbo {
     X(StreamCreate, 2000, cuStreamCreate)                                                                              \
     X(StreamDestroy, 4000, cuStreamDestroy_v2)                                                                         \
     X(StreamSynchronize, 2000, cuStreamSynchronize)                                                                    \
+    X(StreamIsCapturing, 10000, cuStreamIsCapturing)                                                                   \
     X(StreamBeginCapture, 10010, cuStreamBeginCapture_v2)                                                              \
     X(StreamEndCapture, 10000, cuStreamEndCapture)                                                                     \
     X(EventCreate, 2000, cuEventCreate)                                                                                \

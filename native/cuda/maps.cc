@@ -1,11 +1,25 @@
 #include "maps.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "error.h"
+#include "layout.h"
 #include "validate.h"
 
 namespace ikbo {
+namespace {
+
+constexpr int64_t threads = 256;
+
+// Says on the host which index is wrong.
+void report(const MapShape &map, const void *index) {
+    std::vector<unsigned char> copy(static_cast<std::size_t>(map.rows) * static_cast<std::size_t>(map.index_bits / 8));
+    check(driver().MemcpyDtoH(copy.data(), reinterpret_cast<CUdeviceptr>(index), copy.size()), "reading the index");
+    check_index(map.what, copy.data(), map.index_bits, map.rows, map.source_rows);
+}
+
+} // namespace
 
 void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstream stream) {
     const Driver &cuda = driver();
@@ -13,20 +27,31 @@ void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstre
         fail(IKBO_UNSUPPORTED, "%s: %lld source rows; the CUDA kernels count them in 32 bits", map.what,
              static_cast<long long>(map.source_rows));
     if (map.rows == 0) return;
-    std::vector<unsigned char> host_index;
-    if (map.kind == IKBO_MAP_INDEX) {
-        host_index.resize(static_cast<std::size_t>(map.rows) * static_cast<std::size_t>(map.index_bits / 8));
-        check(cuda.StreamSynchronize(stream), "waiting for the index");
-        check(cuda.MemcpyDtoH(host_index.data(), reinterpret_cast<CUdeviceptr>(index), host_index.size()),
-              "reading the index");
-        check_index(map.what, host_index.data(), map.index_bits, map.rows, map.source_rows);
-    }
-    std::vector<int32_t> rows(static_cast<std::size_t>(map.rows));
-    for (int64_t row = 0; row < map.rows; ++row)
-        rows[static_cast<std::size_t>(row)] =
-            static_cast<int32_t>(source_row(map.kind, map.repeats, host_index.data(), map.index_bits, row));
-    check(cuda.MemcpyHtoD(reinterpret_cast<CUdeviceptr>(to.data()), rows.data(), rows.size() * sizeof(int32_t)),
-          "copying the map");
+    const Context &context = *to.context();
+    const Kernel kernel = context.kernel("layout", "map_rows");
+    Launch how;
+    how.threads = threads;
+    how.grid[0] = static_cast<unsigned>(std::min<int64_t>((map.rows + threads - 1) / threads, 4096));
+    MapRowsWork work{};
+    work.to = static_cast<int32_t *>(to.data());
+    work.rows = map.rows;
+    work.repeats = map.kind == IKBO_MAP_REPEATS ? map.repeats : map.kind == IKBO_MAP_ALL ? map.rows : 1;
+    if (map.kind != IKBO_MAP_INDEX) return launch(kernel, how, stream, work);
+
+    work.index = index;
+    work.index_bits = map.index_bits;
+    work.source_rows = map.source_rows;
+    CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
+    check(cuda.StreamIsCapturing(stream, &captured), "asking whether the stream is captured");
+    if (captured != CU_STREAM_CAPTURE_STATUS_NONE) return launch(kernel, how, stream, work);
+    const std::scoped_lock lock(context.fault_mutex);
+    work.fault = reinterpret_cast<int32_t *>(context.fault);
+    check(cuda.MemsetD8Async(context.fault, 0, sizeof(int32_t), stream), "clearing the word for wrong indices");
+    launch(kernel, how, stream, work);
+    check(cuda.StreamSynchronize(stream), "waiting for the map");
+    int32_t wrong = 0;
+    check(cuda.MemcpyDtoH(&wrong, context.fault, sizeof wrong), "reading the word for wrong indices");
+    if (wrong != 0) report(map, index);
 }
 
 } // namespace ikbo

@@ -12,7 +12,8 @@ struct MapShape {
     int64_t repeats, rows, source_rows;
 };
 
-// Checks the indices (IKBO_BAD_INDEX) and writes them to `to`, int32 [rows] on the device. Waits for the stream.
+// Writes the map to `to`, int32 [rows] on the device, on the stream. Indices are checked: waits for the stream and throws
+// IKBO_BAD_INDEX. While the stream is captured nobody can wait: there a wrong index traps when the graph runs.
 void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstream stream);
 
 } // namespace ikbo

@@ -30,13 +30,16 @@ template <class Args, class Implementation> Operator<Args> wrap(std::shared_ptr<
 // Whether the copy engine can start there.
 inline bool copy_aligned(const void *pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
-// `fast` where the arguments allow it, else what `fallback` makes; decided by each prepare.
+// `fast` where the arguments allow it, else what `fallback` makes at its first use; decided by each prepare.
 template <class Args>
 Operator<Args> fast_where(std::function<bool(const Args &)> allowed, Operator<Args> fast,
                           std::function<Operator<Args>()> fallback) {
     const auto chosen = std::make_shared<Operator<Args>>(fast);
+    const auto slow = std::make_shared<Operator<Args>>();
     return {[=](const Args &args, void *stream) {
-                *chosen = allowed(args) ? fast : fallback();
+                const bool taken = allowed(args);
+                if (!taken && !slow->run) *slow = fallback();
+                *chosen = taken ? fast : *slow;
                 chosen->prepare(args, stream);
             },
             [chosen](const Args &args, void *stream) { chosen->run(args, stream); },

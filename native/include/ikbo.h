@@ -6,8 +6,9 @@
  *   attention          y[b, q, h] = softmax(scale * Q[b, q, h] K[u(b), :, h']^T) V[u(b), :, h'],  h' = h / (H / Hkv)
  *
  * Use: open a device, create an operator from shapes (no pointers), prepare it (packs weights, plans the map, checks
- * indices; may synchronize; repeat when weights or maps change), run it (asynchronous on the given stream, allocates
- * nothing, may be captured into a CUDA graph), destroy it.
+ * indices; repeat when weights or maps change), run it (asynchronous on the given stream, allocates nothing, may be
+ * captured into a CUDA graph), destroy it. On CUDA, prepare waits for the stream where it has indices to check, and
+ * attention always; that of the other operators may be captured too, and a wrong index then traps when the graph runs.
  *
  * All pointers in ikbo_*_args are memory of the operator's device. Sizes count elements, strides count elements, and
  * every row's innermost stride is 1. All functions return IKBO_OK or an error whose text is ikbo_last_error() of the

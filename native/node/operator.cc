@@ -146,6 +146,7 @@ Napi::Value Operation::prepare(const Napi::CallbackInfo &info) {
         ikbo_status operator()(const ikbo_attention_args &a) const { return ikbo_attention_prepare(op, &a, nullptr); }
     };
     check(info.Env(), std::visit(Prepare{op_}, read_args(shape_, object_argument(info, 0))));
+    check(info.Env(), ikbo_synchronize(device_.get(), nullptr)); // run may use another stream
     return info.Env().Undefined();
 }
 
