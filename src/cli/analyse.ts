@@ -5,6 +5,7 @@ import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import { compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import type { Config } from '../project/config';
+import { withNotebooks } from '../notebook/check';
 import { checkFile, isChecked, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
 import { excluder, selector } from '../project/select';
@@ -68,7 +69,7 @@ export async function analyseText(
   options: AnalyseOptions,
 ): Promise<Analysed> {
   const started = performance.now();
-  const engine = await context.engine();
+  const engine = withNotebooks(await context.engine());
   const analysis = engine.check(path, text, { ...checkOptions(options), files: fileSource(context.root) });
   return collect(context, options, [{ path, analysis, text }], { errors: [], files: 1, started });
 }

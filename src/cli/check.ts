@@ -86,7 +86,7 @@ function format(name: Format, analysed: Analysed, context: Context): string {
     case 'json':
       return `${JSON.stringify(report, null, 2)}\n`;
     case 'github':
-      return githubReport(report);
+      return githubReport(report, texts);
     case 'junit':
       return junitReport(report);
     case 'sarif': {

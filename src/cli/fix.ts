@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { fixText, type AppliedFix } from '../core/fix';
 import type { Finding } from '../core/finding';
+import { withNotebooks } from '../notebook/check';
+import { placeText } from '../notebook/place';
 import { findConfig } from '../project/config';
 import { fileSource } from '../project/file-source';
 import { describeError } from '../project/walk';
@@ -21,7 +23,7 @@ export interface FixArguments {
 
 /** `ikbo fix`: 0 when nothing is left to fix, 1 when findings remain (or, without --write, a diff was printed), 2 on failure. */
 export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
-  const engine = await context.engine();
+  const engine = withNotebooks(await context.engine());
   const config = findConfig(context.root);
   const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null };
   const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], analysis);
@@ -50,7 +52,8 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
     }
     try {
       replaceFile(join(context.root, path), fixed.text);
-      for (const one of fixed.applied) context.output.out(`${path}:${one.line}: ${one.rule} ${one.rewrite.title}\n`);
+      for (const one of fixed.applied)
+        context.output.out(`${placeText({ ...one, path })}: ${one.rule} ${one.rewrite.title}\n`);
     } catch (error) {
       failed = true;
       context.output.error(`${path}: error: not written: ${describeError(error)}\n`);

@@ -1,4 +1,4 @@
-/** `FILE:LINE` on a command line, and the findings there. */
+/** `FILE:LINE` on a command line, or `NOTEBOOK:cell N:LINE` as reports print it, and the findings there. */
 import type { Finding } from '../core/finding';
 import type { Config } from '../project/config';
 import { analyse } from './analyse';
@@ -13,8 +13,9 @@ export interface FindingsAt {
 
 /** The findings on a line, at least one. Throws UsageError that says where there are some. `shown` is what the user wrote. */
 export async function findingsAt(context: Context, config: Config, shown: string, place: string): Promise<FindingsAt> {
-  const match = /^(.+):(\d+)$/.exec(place);
-  const [path, line] = [match?.[1], Number(match?.[2])];
+  const match = /^(.+?)(?::cell (\d+))?:(\d+)$/.exec(place);
+  const [path, line] = [match?.[1], Number(match?.[3])];
+  const cell = match?.[2] === undefined ? undefined : Number(match[2]);
   if (path === undefined) throw new UsageError(`${shown}: expected FILE:LINE`);
   const { report, texts } = await analyse(context, [path], {
     config,
@@ -25,9 +26,12 @@ export async function findingsAt(context: Context, config: Config, shown: string
   });
   const [error] = report.errors;
   if (error) throw new UsageError(`${shown}: ${error.message}`);
-  const findings = report.findings.filter((finding) => finding.line <= line && line <= finding.endLine);
+  const findings = report.findings.filter(
+    (finding) => finding.cell === cell && finding.line <= line && line <= finding.endLine,
+  );
   if (findings.length === 0) {
-    const lines = [...new Set(report.findings.map((finding) => finding.line))].join(', ');
+    const shownLine = (one: Finding) => (one.cell === undefined ? `${one.line}` : `cell ${one.cell}:${one.line}`);
+    const lines = [...new Set(report.findings.map(shownLine))].join(', ');
     throw new UsageError(
       `${shown}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on lines ${lines}`}`,
     );

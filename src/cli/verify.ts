@@ -1,5 +1,6 @@
 /** `ikbo verify FILE:LINE`: runs the finding's function before and after each rewrite and compares. */
 import { resolve } from 'node:path';
+import { isNotebook } from '../notebook/check';
 import { findConfig } from '../project/config';
 import { findPython } from '../project/interpreter';
 import { bundledPackages, runJobs } from '../verify/run';
@@ -28,6 +29,8 @@ export interface VerifyArguments {
 export async function verify(context: Context, place: string, given: VerifyArguments): Promise<ExitCode> {
   const config = findConfig(context.root);
   const { path, text, findings } = await findingsAt(context, config, place, place);
+  if (isNotebook(path))
+    throw new UsageError(`${place}: cells of a notebook are not verified; move the function to a .py file`);
   if (text === undefined) throw new UsageError(`${place}: a model is verified by \`ikbo rewrite --verify\``);
   const offered = findings.flatMap((finding) => finding.rewrites.map((rewrite) => ({ finding, rewrite })));
   const chosen = offered.filter(

@@ -2,11 +2,16 @@
  * What the analysis says of one materialized (or lazy) broadcast, as plain data. The shape is the public report
  * format `ikbo-report/1`: paths are relative with forward slashes, lines and columns are 1-based, edit offsets count
  * UTF-16 code units from the start of the file.
+ *
+ * In a notebook (`.ipynb`), `cell` is there and lines and columns are those of that cell's text; edits are still of the
+ * file, its JSON.
  */
 
 /** A half-open piece of source text: `endColumn` is the column after the last character. */
 export interface Site {
   readonly path: string;
+  /** Of a notebook only: number of the cell, 1-based, counted over all cells. */
+  readonly cell?: number;
   readonly line: number;
   readonly column: number;
   readonly endLine: number;
@@ -16,6 +21,7 @@ export interface Site {
 /** One step from the broadcast to the sink, in the order in which the data flows. */
 export interface ChainStep {
   readonly path: string;
+  readonly cell?: number;
   readonly line: number;
   /** What happens here, in the field's words: "cat writes the copy", "Linear contracts the last axis". */
   readonly what: string;
@@ -87,6 +93,7 @@ export interface BenchHint {
 /** Something the user should know that is not a finding: a budget reached, a syntax error skipped. */
 export interface Note {
   readonly path: string;
+  readonly cell?: number;
   readonly line: number;
   readonly message: string;
 }

@@ -17,8 +17,9 @@ export interface FixOptions extends CheckOptions {
 
 export interface AppliedFix {
   readonly rule: string;
-  /** Line of the broadcast in the text that the rewrite was applied to. */
+  /** Line of the broadcast in the text that the rewrite was applied to; of the cell in a notebook. */
   readonly line: number;
+  readonly cell?: number;
   readonly rewrite: Rewrite;
 }
 
@@ -44,7 +45,7 @@ export function chooseRewrite(finding: Finding, options: Pick<FixOptions, 'unsaf
 }
 
 /** Edits of other files are left out: one call owns one file. */
-export function fixText(engine: Engine, path: string, text: string, options: FixOptions): Fixed {
+export function fixText(engine: Pick<Engine, 'check'>, path: string, text: string, options: FixOptions): Fixed {
   const applied: AppliedFix[] = [];
   let current = text;
   for (;;) {
@@ -63,7 +64,8 @@ function firstFix(findings: readonly Finding[], path: string, options: FixOption
     if (options.rules && !options.rules.has(finding.rule)) continue;
     const rewrite = chooseRewrite(finding, options);
     if (!rewrite || rewrite.edits.some((edit) => edit.path !== path)) continue;
-    return { rule: finding.rule, line: finding.line, rewrite };
+    const { rule, line, cell } = finding;
+    return { rule, line, rewrite, ...(cell === undefined ? {} : { cell }) };
   }
   return undefined;
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Analysis, CheckOptions, Engine } from '../core/engine';
 import { checkModel, checkModelText, OnnxError } from '../core/onnx';
+import { isNotebook, withNotebooks } from '../notebook/check';
 import { openFileBytes } from './byte-source';
 import { readText } from './read-text';
 import { describeError } from './walk';
@@ -16,7 +17,8 @@ export const isModel = (name: string): boolean => name.endsWith('.onnx');
 /** A model in ONNX's textual syntax, as `ikbo show` prints it. */
 export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 /** What a walk through folders picks up. */
-export const isChecked = (name: string): boolean => isPython(name) || isModel(name) || isModelText(name);
+export const isChecked = (name: string): boolean =>
+  isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
 /** A defect in the analysis of one file is that file's problem: the rest of a run still counts. */
 export function checkFile(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
@@ -33,7 +35,7 @@ function checkSource(engine: Engine, root: string, path: string, options: CheckO
   if ('problem' in read) return { path, problem: read.problem };
   const analysis = isModelText(path)
     ? checkModelText(path, read.text, { shapes: options.shapes ?? {} })
-    : engine.check(path, read.text, options);
+    : withNotebooks(engine).check(path, read.text, options);
   const [problem] = analysis.parsed || !isModelText(path) ? [] : analysis.notes;
   if (problem) return { path, problem: `line ${problem.line}: ${problem.message}` };
   const needed = analysis.findings.length + analysis.suppressed.length > 0;

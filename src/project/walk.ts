@@ -11,6 +11,7 @@ const SKIPPED_FOLDERS = new Set([
   '.svn',
   'node_modules',
   '__pycache__',
+  '.ipynb_checkpoints',
   '.venv',
   'venv',
   '.tox',

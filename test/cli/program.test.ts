@@ -18,6 +18,7 @@ import { createContext } from '../../src/cli/context';
 import { UsageError } from '../../src/cli/output';
 import { program } from '../../src/cli/program';
 import type { Report } from '../../src/core/finding';
+import { code, notebook } from '../notebook/notebook';
 
 const dist = join(__dirname, '../../dist');
 
@@ -161,6 +162,23 @@ describe('ikbo', () => {
         ['changed.py', 'new.py'],
       );
       await assert.rejects(ikbo('check', '--changed-since', 'nowhere'), UsageError);
+    });
+    it('reports notebooks by cell, and by line of the file where a tool knows only files', async () => {
+      const raw = notebook([code('import torch\nfrom torch import nn'), code(BAD.replace(/^import.*\n/gm, ''))]);
+      write('n/nb.ipynb', raw);
+      const text = await ikbo('check');
+      assert.equal(text.code, 1);
+      assert.match(text.out, /^n\/nb\.ipynb:cell 2:9:13: warning IKB101/m);
+      assert.match(text.out, /^ {5}9 \| {9}u = user\.repeat_interleave/m);
+      const [finding] = report(await ikbo('check', '--format', 'json')).findings;
+      assert.deepEqual([finding?.cell, finding?.line], [2, 9]);
+      const line = raw.slice(0, raw.indexOf('user.repeat')).split('\n').length;
+      assert.match((await ikbo('check', '--format', 'github')).out, new RegExp(`file=n/nb\\.ipynb,line=${line},`));
+      const sarif = (await ikbo('check', '--format', 'sarif')).out;
+      assert.match(sarif, new RegExp(`"startLine": ${line},`));
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--finding', 'n/nb.ipynb:cell 2:9'), /sizes not known/);
+      assert.equal((await ikbo('fix', '--write')).code, 0);
+      assert.equal((await ikbo('check')).code, 0);
     });
     it('threads do not change the report', async () => {
       for (let i = 0; i < 100; i += 1) write(`p/m${String(i).padStart(3, '0')}.py`, i % 3 ? CLEAN : BAD);

@@ -1,10 +1,12 @@
 import type { Finding, Report } from '../../core/finding';
+import { findingInFile } from '../../notebook/place';
 
 const COMMAND = { error: 'error', warning: 'warning', information: 'notice', hint: 'notice' } as const;
 
-/** Workflow commands that GitHub shows as annotations on the changed lines. */
-export function githubReport(report: Report): string {
-  const lines = report.findings.map((finding) => {
+/** Workflow commands that GitHub shows as annotations on the changed lines; `texts` has the notebooks. */
+export function githubReport(report: Report, texts: ReadonlyMap<string, string>): string {
+  const lines = report.findings.map((found) => {
+    const finding = findingInFile(found, texts);
     const place = {
       file: finding.path,
       line: finding.line,

@@ -1,4 +1,5 @@
 import type { Finding, Report } from '../../core/finding';
+import { placeText } from '../../notebook/place';
 
 /** JUnit XML: a test suite per file with findings, a failed test case per finding. */
 export function junitReport(report: Report): string {
@@ -32,8 +33,8 @@ function suite(name: string, cases: readonly string[], counted: 'failures' | 'er
 }
 
 function testCase(finding: Finding): string {
-  const name = xml(`${finding.rule} line ${finding.line}`);
-  const chain = finding.chain.map((step) => `${step.path}:${step.line}: ${step.what}`).join('\n');
+  const name = xml(`${finding.rule} ${finding.cell === undefined ? '' : `cell ${finding.cell} `}line ${finding.line}`);
+  const chain = finding.chain.map((step) => `${placeText(step)}: ${step.what}`).join('\n');
   return `<testcase name="${name}" classname="${xml(finding.path)}"><failure message="${xml(finding.message)}" type="${finding.rule}">${xml(chain)}</failure></testcase>`;
 }
 

@@ -1,5 +1,6 @@
 /** SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/. Offsets and columns count UTF-16 code units. */
 import type { Finding, Level, Report, Rewrite, Site } from '../../core/finding';
+import { findingInFile } from '../../notebook/place';
 
 /** What the log says of a rule; made from the rule files by the caller. */
 export interface SarifRule {
@@ -27,7 +28,8 @@ export function sarifReport(input: SarifInput): string {
   const { report, rules, texts } = input;
   const index = new Map(rules.map((rule, at) => [rule.code, at]));
   const fingerprint = fingerprinter(texts);
-  const result = (finding: Finding) => ({
+  const result = (found: Finding) => resultOf(findingInFile(found, texts));
+  const resultOf = (finding: Finding) => ({
     ruleId: finding.rule,
     ...(index.has(finding.rule) ? { ruleIndex: index.get(finding.rule) } : {}),
     level: LEVEL[finding.level],

@@ -1,6 +1,7 @@
 /** The report for people: one block per finding with the source line, the way to the sink, the cost and the fixes. */
 import { styleText } from 'node:util';
 import type { Finding, Note, Report, Rewrite } from '../../core/finding';
+import { linesAround, placeText } from '../../notebook/place';
 
 type Style = Parameters<typeof styleText>[0];
 type Paint = (style: Style, text: string) => string;
@@ -20,7 +21,7 @@ export function textReport(
   const paint = painter(color);
   const blocks = report.findings.map((finding) => findingBlock(finding, texts.get(finding.path), paint));
   const lines = [
-    ...notes.map((note) => `${note.path}:${note.line}: ${paint('gray', 'note')}: ${note.message}`),
+    ...notes.map((note) => `${placeText(note)}: ${paint('gray', 'note')}: ${note.message}`),
     ...report.errors.map((error) => `${error.path}: ${paint('red', 'error')}: ${error.message}`),
   ];
   return [...blocks, lines.join('\n'), summary(report)].filter((part) => part !== '').join('\n') + '\n';
@@ -39,10 +40,12 @@ function summary({ findings, errors, stats }: Report): string {
 }
 
 function findingBlock(finding: Finding, text: string | undefined, paint: Paint): string {
-  const where = `${finding.path}:${finding.line}:${finding.column}`;
+  const where = `${placeText(finding)}:${finding.column}`;
   const head = `${paint('bold', where)}: ${paint(LEVEL_STYLE[finding.level], finding.level)} ${paint('bold', finding.rule)} ${finding.message}`;
   const chain = finding.chain.map((step) => {
-    const place = step.path === finding.path ? `line ${step.line}` : `${step.path}:${step.line}`;
+    const { path, cell, line } = step;
+    const near = path === finding.path && cell === finding.cell;
+    const place = near ? `line ${line}` : placeText(step);
     return `    ${paint('gray', place.padEnd(9))} ${step.what}`;
   });
   return [
@@ -67,7 +70,7 @@ function rewriteLine(rewrite: Rewrite, paint: Paint): string {
 
 /** The broadcast's first line with a caret line below it. Tabs stay tabs so that both lines align. */
 function excerpt(finding: Finding, text: string | undefined, paint: Paint): string[] {
-  const source = text?.split(/\r\n|\r|\n/)[finding.line - 1];
+  const source = text === undefined ? undefined : linesAround(finding, text)[finding.line - 1];
   if (source === undefined) return [];
   const margin = String(finding.line).padStart(6);
   const before = source.slice(0, finding.column - 1).replace(/[^\t]/g, ' ');

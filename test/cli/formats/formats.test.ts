@@ -59,7 +59,7 @@ describe('report formats', () => {
       'cli/formats/golden/report.txt',
       textReport(report, [{ path: 'a.py', line: 1, message: 'skipped' }], texts, false),
     ));
-  it('GitHub annotations', () => golden('cli/formats/golden/github.txt', githubReport(report)));
+  it('GitHub annotations', () => golden('cli/formats/golden/github.txt', githubReport(report, texts)));
   it('JUnit', () => golden('cli/formats/golden/junit.xml', junitReport(report)));
   it('statistics', () => golden('cli/formats/golden/statistics.txt', statisticsReport(report)));
   it('JUnit holds what XML cannot', () =>
