@@ -85,6 +85,7 @@ class Library:
         try:
             stream = torch.cuda.current_stream().cuda_stream
             self.check(getattr(self.lib, f"ikbo_{name}_prepare")(op, c.byref(args), stream))
+            torch.cuda.synchronize()  # callers run it on streams of their own
             run_native = getattr(self.lib, f"ikbo_{name}_run")
 
             def run():
