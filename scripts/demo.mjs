@@ -72,7 +72,10 @@ try {
   const { applyEdits } = require('../src/core/edits.ts');
   const { createTwoFilesPatch } = require('diff');
   const verification = { ...require('../src/verify/job.ts'), ...require('../src/verify/run.ts') };
-  const rewrites = writeCopies(findings, applyEdits);
+  const rewrites = writeCopies(
+    findings.filter(({ path }) => path.endsWith('.py')),
+    applyEdits,
+  );
   for (const { finding, rewrite, name, original, path } of rewrites) {
     const condition = rewrite.reason ? `, if ${rewrite.reason}` : '';
     console.log(
@@ -83,6 +86,13 @@ try {
         context: 2,
       }).replace(/^=+\n/, ''),
     );
+  }
+
+  const models = [...new Set(findings.flatMap(({ path }) => (path.endsWith('.onnx') ? [path] : [])))];
+  for (const path of models) {
+    // Runs the original and the rewritten model where onnxruntime-node is installed, and says so where it is not.
+    const out = join(copies, basename(path).replace('.onnx', '.ikbo.onnx'));
+    console.log(`\n${ikbo('rewrite', path, '-o', out).stderr.replaceAll(`${out}: `, '').trimEnd()}`);
   }
 
   title('3. Numeric check of each rewrite');
