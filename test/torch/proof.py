@@ -7,6 +7,7 @@ further from it than the original by more than reassociation explains.
 """
 
 import json
+import linecache
 import os
 import sys
 import types
@@ -24,6 +25,8 @@ torch.set_num_threads(1)
 def load(text, name):
     module = types.ModuleType(name)
     sys.modules[name] = module
+    # Without a modification time the entry stays: TorchScript reads the source through it.
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     exec(compile(text, name, "exec"), module.__dict__)
     return module
 

@@ -172,7 +172,8 @@ function inPlaceBetween(origin: Node, sink: Node, scope: Node): NameAt[] {
   for (const statement of statementsBetween(origin, sink, scope)) {
     if (statement.kind !== 'expression_statement') continue;
     walk(statement, (node) => {
-      if (node.start < origin.end || node.end > sink.end) return;
+      // What the sink's own statement assigns to is written behind the sink.
+      if (node.start < origin.end || node.end >= sink.end) return;
       const fn = node.kind === 'call' ? childOf(node, 'function') : null;
       const method = fn?.kind === 'attribute' ? childOf(fn, 'attribute') : null;
       const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;

@@ -77,7 +77,7 @@ function bodyDoings(body: Node, seen: Set<Node>): Doings {
   seen.add(body);
   let found = NOTHING;
   visit(body, (node) => {
-    if (node.kind === 'identifier') {
+    if (node.kind === 'identifier' && node.field !== 'attribute') {
       if (node.parent?.kind === 'global_statement' || node.parent?.kind === 'nonlocal_statement') {
         found = join(found, { ...NOTHING, sets: new Set([textOf(node)]) });
       } else if (isMutation(node)) found = join(found, mutation(node));

@@ -25,12 +25,15 @@ export function layerOf(match: Match): Layer | null {
   const { text, constructor } = module;
   if (module.doubt) refuse(`\`${text}\` is not plainly a linear layer: ${module.doubt}`);
   if (!text || !/^[\w.[\]]+$/.test(text)) refuse('the layer is an expression; give it a name first');
+  // A base class may make the layer in another file.
+  const files = [...new Set([match.sink.node.file, ...(constructor ? [constructor.file] : [])])];
+  const placeIn = (file: SourceFile): string => (file === match.sink.node.file ? '' : ` of ${file.path}`);
   const named = (base: string, stages: Layer['stages'], conditions: readonly string[] = []): Layer => ({
     text,
     stages,
     weight: `${base}.weight`,
     bias: bias === 'none' ? null : `${base}.bias`,
-    conditions: [...conditions, ...wrappers(match.sink.node.file, text, constructor)],
+    conditions: [...conditions, ...files.flatMap((file) => wrappers(file, placeIn(file), text, constructor))],
   });
   const made = constructor && callOf(constructor);
   if (made && !/^(Linear|Conv[12]d)$/.test(made.method))
@@ -38,7 +41,7 @@ export function layerOf(match: Match): Layer | null {
   const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
     (node) => enclosing(node, 'class_definition') ?? [],
   );
-  requireUntouched(match.sink.node.file, text, owners);
+  for (const file of files) requireUntouched(file, placeIn(file), text, owners);
   if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
   requireNoOther(constructor, text);
   const { parent } = constructor;
@@ -117,19 +120,19 @@ function wrapperLinesOf(file: SourceFile): readonly WrapperLine[] {
 }
 
 /** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
-function wrappers(file: SourceFile, text: string, constructor: Node | null): readonly string[] {
+function wrappers(file: SourceFile, of: string, text: string, constructor: Node | null): readonly string[] {
   const lines = wrapperLinesOf(file);
   // `m.fc` elsewhere names the layer too, and so does the variable that it was made under.
   const names = [escape(text.replace(/^self(?=\.)/, ''))];
   const made = constructor?.parent?.kind === 'assignment' ? childOf(constructor.parent, 'left') : null;
   if (made?.kind === 'identifier') names.push(`(?<![\\w.])${textOf(made)}`);
   const own = lines.find((line) => names.some((name) => new RegExp(`${name}(?![\\w])`).test(line.text)));
-  if (own) refuse(`line ${own.line} wraps or hooks \`${text}\``);
+  if (own) refuse(`line ${own.line}${of} wraps or hooks \`${text}\``);
   const nameless = lines.find((line) => line.word !== undefined && NAMELESS.test(line.text));
   if (nameless)
-    refuse(`line ${nameless.line} wraps or hooks layers without naming them, \`${text}\` perhaps among them`);
+    refuse(`line ${nameless.line}${of} wraps or hooks layers without naming them, \`${text}\` perhaps among them`);
   const other = lines.find(({ word }) => word !== undefined);
-  return other ? [`what line ${other.line} does (\`${other.word}\`) does not concern \`${text}\``] : [];
+  return other ? [`what line ${other.line}${of} does (\`${other.word}\`) does not concern \`${text}\``] : [];
 }
 
 const escape = (text: string): string => text.replace(/[.[\]]/g, '\\$&');

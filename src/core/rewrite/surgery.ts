@@ -13,9 +13,9 @@ const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'r
 
 /**
  * Refuses when `file` may change what `text` (`self.fc`, `self.mlp[0]`) stands for. `owners` are the classes that hold
- * the layer: what they assign to it themselves is the caller's to judge.
+ * the layer: what they assign to it themselves is the caller's to judge. `of` names the file where it is another one.
  */
-export function requireUntouched(file: SourceFile, text: string, owners: readonly Node[]): void {
+export function requireUntouched(file: SourceFile, of: string, text: string, owners: readonly Node[]): void {
   const name = /\.(\w+)(\[[^\]]*\])*$/.exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
@@ -23,20 +23,20 @@ export function requireUntouched(file: SourceFile, text: string, owners: readonl
   for (const { attribute, what, around } of touchesOf(file, name)) {
     if (what === 'resized' && !container) continue;
     if (what === 'set' && around !== null && isOwn(around, owners)) continue;
-    refuse(`line ${lineOf(attribute)} ${VERBS[what]} \`${textOf(attribute)}\``);
+    refuse(`line ${lineOf(attribute)}${of} ${VERBS[what]} \`${textOf(attribute)}\``);
   }
   for (const string of strings.get(name) ?? []) {
     const call = string.parent?.parent ? callOf(string.parent.parent) : null;
     const set = call && ['setattr', 'add_module', 'register_module', 'delattr'].includes(call.method);
     const item =
       string.parent?.kind === 'subscript' && /\b_modules$/.test(textOf(childOf(string.parent, 'value') ?? string));
-    if (set || item) refuse(`line ${lineOf(string)} may put another module in the place of \`${text}\``);
+    if (set || item) refuse(`line ${lineOf(string)}${of} may put another module in the place of \`${text}\``);
   }
   for (const owner of owners) {
     const magic = ['__getattr__', '__getattribute__', '__setattr__'].flatMap((own) => membersOf(owner, own))[0];
-    if (magic) refuse(`line ${lineOf(magic)}: \`${textOf(magic)}\` decides what \`${text}\` is`);
+    if (magic) refuse(`line ${lineOf(magic)}${of}: \`${textOf(magic)}\` decides what \`${text}\` is`);
     const member = [...subclassesOf(owner)].flatMap((sub) => membersOf(sub, name))[0];
-    if (member) refuse(`line ${lineOf(member)} gives \`${name}\` another meaning in a subclass`);
+    if (member) refuse(`line ${lineOf(member)}${of} gives \`${name}\` another meaning in a subclass`);
   }
 }
 

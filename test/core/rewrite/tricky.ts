@@ -1,0 +1,450 @@
+/**
+ * Programs in which something else than the usual happens between a copy and its product. What the rewriter may make of
+ * each is said here; that what it makes computes the same is proved in test/torch/tricky.test.ts.
+ */
+import type { Tier } from '../../../src/core/finding';
+import type { Model } from './wrong';
+
+export interface Tricky extends Model {
+  readonly title: string;
+  /** Of the first rewrite that the finding offers. */
+  readonly tier: Tier;
+  readonly reason?: RegExp;
+  /** A condition that does not hold here: what is offered under it would be wrong. */
+  readonly untrue?: true;
+}
+
+const ROWS = 'u = user.repeat_interleave(n, dim=0)';
+const CAT = 'x = torch.cat([u, item], dim=-1)';
+const SINK = 'self.fc(torch.cat([u, item], dim=-1))';
+const OWN = 'user, item = user * 1.0, item * 1.0';
+const FC = 'self.fc = nn.Linear(10, 8)';
+
+/** The copy, these lines, the product. */
+const between = (...lines: string[]): readonly string[] => [OWN, ROWS, ...lines, `return ${SINK}`];
+/** The concatenation, these lines, the product. */
+const behind = (...lines: string[]): readonly string[] => [OWN, ROWS, CAT, ...lines, 'return self.fc(x)'];
+const method = (...lines: string[]): readonly string[] => lines.map((line) => `    ${line}`);
+
+const CALLS: readonly Tricky[] = [
+  {
+    title: 'a function that writes into a block',
+    tier: 'none',
+    reason: /may write into tensors in place \(line 18\)/,
+    forward: behind('z = scale(item)'),
+    tail: ['def scale(t):', '    t *= 2', '    return t.sum()'],
+  },
+  {
+    title: 'a method that writes into the source',
+    tier: 'none',
+    reason: /`self.scale` may write/,
+    forward: between('z = self.scale(user)'),
+    tail: method('def scale(self, t):', '    t[:] = 0', '    return 1'),
+  },
+  {
+    title: 'a function that calls one that writes',
+    tier: 'none',
+    reason: /may write/,
+    forward: behind('z = outer(item)'),
+    tail: ['def outer(t):', '    return inner(t)', '', 'def inner(t):', '    return t.zero_()'],
+  },
+  {
+    title: 'a function of the file that only reads',
+    tier: 'safe',
+    forward: behind('z = mean(item)'),
+    tail: ['def mean(t):', '    m = t.mean()', '    return m * 2'],
+  },
+  {
+    title: 'an unknown function of a block',
+    tier: 'suggestion',
+    reason: /^`neg` at line 14 does not write into `item`/,
+    imports: ['import torch', 'import torch.nn as nn', 'from operator import neg'],
+    forward: behind('z = neg(item)'),
+  },
+  {
+    title: 'an unknown function of something else',
+    tier: 'safe',
+    imports: ['import torch', 'import torch.nn as nn', 'from operator import neg'],
+    forward: behind('z = neg(self.training)'),
+  },
+  {
+    title: 'a module in place',
+    tier: 'none',
+    reason: /may write/,
+    init: [FC, 'self.act = nn.ReLU(inplace=True)'],
+    forward: behind('z = self.act(item)'),
+  },
+  {
+    title: 'a module in place by position',
+    tier: 'none',
+    reason: /may write/,
+    init: [FC, 'self.act = nn.Sequential(nn.ReLU(True), nn.Tanh())'],
+    forward: behind('z = self.act(item)'),
+  },
+  {
+    title: 'a module in place on a fresh tensor',
+    tier: 'safe',
+    init: [FC, 'self.act = nn.ReLU(inplace=True)'],
+    forward: behind('z = self.act(item * 2)'),
+  },
+  {
+    title: 'a module of the file in place',
+    tier: 'none',
+    reason: /may write/,
+    head: ['class Block(nn.Module):', '    def forward(self, x):', '        return x.clamp_(0)'],
+    init: [FC, 'self.block = Block()'],
+    forward: behind('z = self.block(item)'),
+  },
+  {
+    title: 'a layer of PyTorch',
+    tier: 'safe',
+    init: [FC, 'self.norm = nn.LayerNorm(6)'],
+    forward: behind('z = self.norm(item)'),
+  },
+  {
+    title: 'a lambda that writes',
+    tier: 'none',
+    reason: /written in place/,
+    forward: behind('g = lambda t: t.mul_(2)', 'z = g(item)'),
+  },
+  {
+    title: 'a closure that writes',
+    tier: 'none',
+    reason: /written in place/,
+    forward: between('def bump():', '    user.mul_(2)', '    return 1', 'z = bump()'),
+  },
+  {
+    title: 'a function given to map',
+    tier: 'none',
+    reason: /may write/,
+    forward: behind('z = list(map(scale, [item]))'),
+    tail: ['def scale(t):', '    return t.mul_(2)'],
+  },
+  {
+    title: 'a function in place given to map',
+    tier: 'none',
+    reason: /may be written into/,
+    forward: behind('z = list(map(torch.relu_, [item]))'),
+  },
+  {
+    title: 'a list of functions',
+    tier: 'suggestion',
+    reason: /does not write into `item`/,
+    untrue: true,
+    forward: behind('z = [torch.relu_][0](item)'),
+  },
+];
+
+const NAMES: readonly Tricky[] = [
+  {
+    title: 'a method that sets the source',
+    tier: 'none',
+    reason: /may set `rows`/,
+    forward: ['self.rows = user', 'u = self.rows.repeat_interleave(n, dim=0)', 'z = self.reset()', `return ${SINK}`],
+    tail: method('def reset(self):', '    self.rows = None', '    return 1'),
+  },
+  {
+    title: 'a method that sets something else',
+    tier: 'safe',
+    forward: ['self.rows = user', 'u = self.rows.repeat_interleave(n, dim=0)', 'z = self.note()', `return ${SINK}`],
+    tail: method('def note(self):', '    self.last = None', '    return 1'),
+  },
+  {
+    title: 'a closure that binds the source',
+    tier: 'none',
+    reason: /may set `user`|bound again/,
+    forward: between('def bump():', '    nonlocal user', '    user = user * 2', '    return 1', 'z = bump()'),
+  },
+  {
+    title: 'a function that sets a global count',
+    tier: 'none',
+    reason: /may set `N`/,
+    head: ['N = 2', '', 'def count(k):', '    global N', '    N = k', '    return k'],
+    forward: ['z = count(n)', 'u = user.repeat_interleave(N, dim=0)', 'z = count(1)', `return ${SINK}`],
+  },
+  {
+    title: 'a property',
+    tier: 'none',
+    reason: /`self.rows` may have an effect/,
+    forward: ['self.at = user', 'u = self.rows.repeat_interleave(n, dim=0)', `return ${SINK}`],
+    tail: method('@property', 'def rows(self):', '    self.at = self.at * 2', '    return self.at'),
+  },
+  {
+    title: 'a property as count',
+    tier: 'none',
+    reason: /`self.count` may have an effect/,
+    forward: ['self.k = n', 'u = user.repeat_interleave(self.count, dim=0)', 'self.k = 9', `return ${SINK}`],
+    tail: method('@property', 'def count(self):', '    return self.k'),
+  },
+  {
+    title: 'a walrus in the product’s statement',
+    tier: 'safe',
+    forward: [ROWS, `return (user := 2) * ${SINK}`],
+  },
+  { title: 'a walrus of another name', tier: 'safe', forward: [ROWS, `return (k := 2) * ${SINK}`] },
+  {
+    title: 'a walrus inside the concatenation',
+    tier: 'safe',
+    forward: [ROWS, 'return self.fc(torch.cat([u, (item := item * 2)], dim=-1)) + item.sum()'],
+  },
+  { title: 'the target of the product’s statement', tier: 'safe', forward: [ROWS, `user = ${SINK}`, 'return user'] },
+  { title: 'an item as target', tier: 'safe', forward: ['out = {}', ROWS, `out[n] = ${SINK}`, 'return out'] },
+  { title: 'a sum as target', tier: 'safe', forward: ['y = item.sum()', ROWS, `y += ${SINK}.sum()`, 'return y'] },
+  {
+    title: 'deleted names',
+    tier: 'suggestion',
+    reason: /copy stays/,
+    forward: [ROWS, CAT, 'del u', 'return self.fc(x)'],
+  },
+  {
+    title: 'a swap',
+    tier: 'safe',
+    forward: [ROWS, 'user, item = item, user', 'return self.fc(torch.cat([u, user], dim=-1)) + item.sum()'],
+  },
+  {
+    title: 'a match statement that binds',
+    tier: 'safe',
+    forward: [ROWS, 'match [item]:', '    case [user]:', '        k = 1', `return ${SINK} * k + user.sum()`],
+  },
+];
+
+const CONTROL: readonly Tricky[] = [
+  { title: 'a conditional expression', tier: 'safe', forward: [ROWS, `return ${SINK} if n > 1 else item.sum()`] },
+  {
+    title: 'a try',
+    tier: 'safe',
+    forward: ['try:', `    ${ROWS}`, `    y = ${SINK}`, 'except ValueError:', '    y = item', 'return y'],
+  },
+  {
+    title: 'a finally that reads the copy',
+    tier: 'suggestion',
+    reason: /copy stays/,
+    forward: ['try:', `    ${ROWS}`, `    y = ${SINK}`, 'finally:', '    z = u.sum()', 'return y + z'],
+  },
+  {
+    title: 'no_grad around the product',
+    tier: 'safe',
+    forward: [ROWS, 'with torch.no_grad():', `    y = ${SINK}`, 'return y'],
+  },
+  {
+    title: 'no_grad around the copy',
+    tier: 'none',
+    reason: /different branches/,
+    forward: ['with torch.no_grad():', `    ${ROWS}`, `return ${SINK}`],
+  },
+  {
+    title: 'gradients on again',
+    tier: 'none',
+    reason: /turns gradients on again/,
+    forward: [
+      'with torch.no_grad():',
+      `    ${ROWS}`,
+      '    with torch.enable_grad():',
+      `        y = ${SINK}`,
+      'return y',
+    ],
+  },
+  {
+    title: 'autocast around the product',
+    tier: 'safe',
+    forward: [ROWS, "with torch.autocast('cpu', dtype=torch.bfloat16, enabled=False):", `    y = ${SINK}`, 'return y'],
+  },
+  {
+    title: 'a coroutine that waits in between',
+    tier: 'none',
+    reason: /hands over to other code/,
+    imports: ['import asyncio', 'import torch', 'import torch.nn as nn'],
+    forward: [OWN, 'return asyncio.run(self.go(user, item, n))'],
+    tail: method(
+      'async def go(self, user, item, n):',
+      '    u = user.repeat_interleave(n, dim=0)',
+      '    await asyncio.sleep(0)',
+      '    return self.fc(torch.cat([u, item], dim=-1))',
+    ),
+  },
+  {
+    title: 'a generator expression',
+    tier: 'none',
+    reason: /stands inside|computes|inside an expression/,
+    forward: [
+      'return sum(self.fc(torch.cat([(user * k).repeat_interleave(n, dim=0), item], dim=-1)) for k in range(2))',
+    ],
+  },
+  {
+    title: 'a lambda’s default',
+    tier: 'none',
+    reason: /the way in which/i,
+    forward: [ROWS, 'g = lambda u=u: u.sum()', `return ${SINK} + g()`],
+  },
+  {
+    title: 'checkpointing',
+    tier: 'safe',
+    imports: ['import torch', 'import torch.nn as nn', 'import torch.utils.checkpoint'],
+    forward: ['return torch.utils.checkpoint.checkpoint(self.go, user, item, n, use_reentrant=False)'],
+    tail: method(
+      'def go(self, user, item, n):',
+      '    u = user.repeat_interleave(n, dim=0)',
+      '    return self.fc(torch.cat([u, item], dim=-1))',
+    ),
+  },
+  {
+    title: 'TorchScript',
+    tier: 'safe',
+    forward: ['return score(user, item, n, self.fc.weight, self.fc.bias)'],
+    tail: [
+      '@torch.jit.script',
+      'def score(user: torch.Tensor, item: torch.Tensor, n: int, w: torch.Tensor, b: torch.Tensor):',
+      '    u = user.repeat_interleave(n, dim=0)',
+      '    x = torch.cat([u, item], dim=-1)',
+      '    return F.linear(x, w, b)',
+    ],
+  },
+];
+
+const LAYERS: readonly Tricky[] = [
+  {
+    title: 'tied weights',
+    tier: 'safe',
+    init: [FC, 'self.other = nn.Linear(10, 8)', 'self.fc.weight = self.other.weight'],
+  },
+  {
+    title: 'a deep copy',
+    tier: 'suggestion',
+    reason: /is the linear layer of line/,
+    imports: ['import copy', 'import torch', 'import torch.nn as nn'],
+    init: ['self.base = nn.Linear(10, 8)', 'self.fc = copy.deepcopy(self.base)'],
+  },
+  {
+    title: 'a weight norm under a name',
+    tier: 'none',
+    init: ['fc = nn.Linear(10, 8)', 'fc = nn.utils.parametrizations.weight_norm(fc)', 'self.fc = fc'],
+  },
+  {
+    title: 'a norm for all layers',
+    tier: 'none',
+    reason: /without naming them/,
+    init: [
+      FC,
+      'self.apply(lambda m: nn.utils.parametrizations.spectral_norm(m) if isinstance(m, nn.Linear) else None)',
+    ],
+  },
+  {
+    title: 'a hook for all layers',
+    tier: 'none',
+    reason: /without naming them/,
+    init: [
+      FC,
+      'for m in self.modules():',
+      '    if isinstance(m, nn.Linear):',
+      '        m.register_forward_hook(lambda m, i, o: o * 2)',
+    ],
+  },
+  {
+    title: 'PyTorch’s layer replaced',
+    tier: 'none',
+    reason: /replaces `nn.Linear`/,
+    head: [
+      'class Patched(nn.Linear):',
+      '    def forward(self, x):',
+      '        return super().forward(x) * 2',
+      '',
+      'nn.Linear, PLAIN = Patched, nn.Linear',
+    ],
+    tail: ['nn.Linear = PLAIN'],
+  },
+  {
+    title: 'attributes by hand',
+    tier: 'none',
+    reason: /`__setattr__` decides/,
+    tail: method(
+      'def __setattr__(self, k, v):',
+      '    super().__setattr__(k, nn.Sequential(v, nn.Tanh()) if isinstance(v, nn.Linear) else v)',
+    ),
+  },
+  {
+    title: 'a buffer that is a vector',
+    tier: 'none',
+    reason: /`self.w` is no matrix/,
+    init: ["self.register_buffer('w', torch.randn(10))"],
+    forward: [ROWS, CAT, 'return F.linear(x, self.w)'],
+  },
+  {
+    title: 'a buffer',
+    tier: 'safe',
+    init: ["self.register_buffer('w', torch.randn(8, 10))"],
+    forward: [ROWS, CAT, 'return F.linear(x, self.w)'],
+  },
+  {
+    title: 'a block that an embedding looks up',
+    tier: 'none',
+    reason: /`item` may hold integers/,
+    init: [FC, 'self.e = nn.Embedding(9, 4)'],
+    forward: [ROWS, 'z = self.e(item.long().clamp(0, 8)).sum()', 'z = self.e(item)', `return ${SINK} + z`],
+  },
+  {
+    title: 'scaled by a parameter in front of another layer',
+    tier: 'safe',
+    init: ['self.fc = nn.Linear(4, 8)', 'self.b = nn.Parameter(torch.randn(8))', 'self.o = nn.Linear(8, 3)'],
+    forward: [ROWS, 'return self.o(self.fc(u).sigmoid() * self.b - 0.5)'],
+  },
+];
+
+const TEXT: readonly Tricky[] = [
+  {
+    title: 'comments to tools',
+    tier: 'safe',
+    forward: [`${ROWS}  # type: ignore[union-attr]`, `${CAT}  # noqa: E501`, 'return self.fc(x)'],
+  },
+  {
+    title: 'two statements in a line',
+    tier: 'none',
+    reason: /holds another statement/,
+    forward: [`${ROWS}; ${CAT}`, 'return self.fc(x)'],
+  },
+  {
+    title: 'continued lines',
+    tier: 'safe',
+    forward: [
+      'u = user \\',
+      '    .repeat_interleave(n, dim=0)',
+      'x = torch.cat([u, \\',
+      '    item], dim=-1)',
+      'return \\',
+      '    self.fc(x)',
+    ],
+  },
+  {
+    title: 'keyword arguments',
+    tier: 'safe',
+    forward: [ROWS, 'return F.linear(weight=self.fc.weight, input=torch.cat(tensors=[u, item], dim=-1))'],
+  },
+  {
+    title: 'a splat of the list',
+    tier: 'none',
+    reason: /not written out/,
+    forward: ['parts = [user.repeat_interleave(n, dim=0), item]', 'return self.fc(torch.cat([*parts], dim=-1))'],
+  },
+  {
+    title: 'a formatted string',
+    tier: 'suggestion',
+    reason: /copy stays/,
+    forward: [ROWS, "self.note = f'{u.shape}'", `return ${SINK}`],
+  },
+  {
+    title: 'annotated names',
+    tier: 'safe',
+    forward: [
+      'u: torch.Tensor = user.repeat_interleave(n, dim=0)',
+      'x: torch.Tensor = torch.cat([u, item], dim=-1)',
+      'return self.fc(x)',
+    ],
+  },
+  {
+    title: 'two names for the copy',
+    tier: 'none',
+    reason: /the way in which/i,
+    forward: ['u = v = user.repeat_interleave(n, dim=0)', `return ${SINK} + v.sum()`],
+  },
+];
+
+export const TRICKY: readonly Tricky[] = [...CALLS, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];
