@@ -54,12 +54,13 @@ async function createClient(
   const run = { module: context.asAbsolutePath('dist/server.js'), transport: TransportKind.ipc };
   const debug = { ...run, options: { execArgv: ['--nolazy', '--inspect=6009'] } };
   const options: LanguageClientOptions = {
-    // Not the other side of a diff, nor the cells of a notebook, which are no files of their own.
+    // Not the other side of a diff. The cells of a notebook arrive with it, as one program.
     documentSelector: [
       ...['file', 'untitled'].flatMap((scheme) => [
         { language: 'python', scheme },
         { language: MODEL_LANGUAGE, scheme },
       ]),
+      { language: 'python', scheme: 'vscode-notebook-cell' },
       { language: MODEL_LANGUAGE, scheme: MODEL_SCHEME },
     ],
     // The server names these commands: this client has a panel, and knows whether the workspace is trusted.

@@ -92,6 +92,7 @@ export function placer(path: string, program: Program) {
       return part ? `${word} ${Number(digits) - part.line + 1} of cell ${part.cell.number}` : whole;
     });
   return {
+    words,
     step: <T extends ChainStep | Note>(one: T): T => step(one),
     rewrite: (one: Rewrite): Rewrite => ({ ...one, reason: one.reason === null ? null : words(one.reason) }),
     finding: (one: Finding): Finding => ({

@@ -134,7 +134,7 @@ function separator(raw: string, units: readonly Unit[], open: number): string {
 /** The inside of a JSON string; in a file that is all ASCII, so is this. */
 function escapeLike(raw: string, text: string): string {
   const escaped = JSON.stringify(text).slice(1, -1);
-  const isPlain = (part: string): boolean => !/[^\0-\x7f]/.test(part);  
+  const isPlain = (part: string): boolean => !/[^\0-\x7f]/.test(part);
   if (isPlain(escaped) || !isPlain(raw)) return escaped;
-  return escaped.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);  
+  return escaped.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

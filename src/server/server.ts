@@ -8,6 +8,7 @@ import {
   TextDocumentSyncKind,
   TextDocuments,
   type CancellationToken,
+  type CodeActionParams,
   type Connection,
   type InitializeParams,
   type ServerCapabilities,
@@ -19,6 +20,7 @@ import { createClientSettings } from './client-settings';
 import { documentFactory, type LensDocument } from './documents';
 import { quickFixes, wants } from './features/code-actions';
 import { benchTargets, codeLenses } from './features/code-lens';
+import { actionsInCells, diagnosticsByCell, hoverInCell, lensesInCell, toProgram } from './features/cells';
 import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND } from './features/commands';
 import { diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
@@ -27,6 +29,7 @@ import { verifyJob } from './features/verify';
 import { modelFixes, modelLenses } from './onnx/actions';
 import { valueHover, withValue } from './onnx/features';
 import { registerModels, serveModels } from './onnx/serve';
+import { createNotebooks, type OpenNotebook } from './notebooks';
 import { fileOf, placeOf } from './places';
 import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
@@ -41,6 +44,7 @@ const OTHERS_WAIT = 400;
 const ALL = '';
 
 const CAPABILITIES: ServerCapabilities = {
+  notebookDocumentSync: { notebookSelector: [{ notebook: { notebookType: 'jupyter-notebook' } }] },
   textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental, save: true },
   codeActionProvider: { codeActionKinds: ['quickfix', FIX_ALL] },
   codeLensProvider: {},
@@ -69,22 +73,30 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       (uri) => placeOf(uri, folders),
     ),
   );
+  const notebooks = createNotebooks(
+    () => ready().engine,
+    (uri) => placeOf(uri, folders),
+  );
   const publish = (uri: string): void => {
-    const document = documents.get(uri);
+    const notebook = notebooks.get(uri);
+    const document = notebook?.document ?? documents.get(uri);
     if (!document || !settings.isKnown(uri)) return;
     const started = performance.now();
     try {
       const diagnostics = diagnosticsOf(ready(), document);
-      void connection.sendDiagnostics({ uri, version: document.text.version, diagnostics });
+      const byText = notebook ? diagnosticsByCell(notebook, diagnostics) : new Map([[document.text, diagnostics]]);
+      for (const [{ uri, version }, list] of byText)
+        void connection.sendDiagnostics({ uri, version, diagnostics: list });
     } catch (error) {
       // A defect in one document must not end the server for the others.
       connection.console.error(`${uri}: ${error instanceof Error ? error.stack : String(error)}`);
     }
     lastCheck.set(uri, performance.now() - started);
   };
+  const openUris = () => [...documents.keys(), ...notebooks.all().map(({ document }) => document.uri)];
   const publishAll = (): void => {
     ready().forget();
-    for (const uri of documents.keys()) scheduler.schedule(uri, 0);
+    for (const uri of openUris()) scheduler.schedule(uri, 0);
     if (client.workspace?.codeLens?.refreshSupport) void connection.sendRequest(CodeLensRefreshRequest.type);
   };
   const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
@@ -124,7 +136,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   documents.onDidOpen(({ document: { uri } }) => void settings.known(uri).then(() => checkSoon(uri)));
   documents.onDidChangeContent(({ document: { uri } }) => {
     checkSoon(uri);
-    if (documents.keys().length > 1) scheduler.schedule(ALL, OTHERS_WAIT);
+    if (openUris().length > 1) scheduler.schedule(ALL, OTHERS_WAIT);
   });
   documents.onDidSave(() => scheduler.schedule(ALL, OTHERS_WAIT));
   documents.onDidClose(({ document: { uri, tree } }) => {
@@ -134,10 +146,20 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     lastCheck.delete(uri);
     void connection.sendDiagnostics({ uri, diagnostics: [] });
   });
+  notebooks.listen(
+    connection,
+    (uri) => void settings.known(uri).then(() => checkSoon(uri)),
+    ({ document: { uri }, cells }) => {
+      scheduler.cancel(uri);
+      settings.close(uri);
+      lastCheck.delete(uri);
+      for (const cell of cells) void connection.sendDiagnostics({ uri: cell.uri, diagnostics: [] });
+    },
+  );
   connection.onDidChangeWatchedFiles(() => scheduler.schedule(ALL, OTHERS_WAIT));
   connection.onDidChangeConfiguration(({ settings: value }) => {
     settings.change(value);
-    void Promise.all(documents.keys().map(settings.known)).then(() => scheduler.schedule(ALL, 0));
+    void Promise.all(openUris().map(settings.known)).then(() => scheduler.schedule(ALL, 0));
   });
 
   /**
@@ -147,42 +169,64 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   const answer =
     <P extends { readonly textDocument: { readonly uri: string } }, R>(
       feature: (document: LensDocument, params: P) => R,
+      inCell?: (notebook: OpenNotebook, params: P) => R,
     ) =>
     async (params: P, token: CancellationToken): Promise<R | ResponseError<void> | null> => {
       const { uri } = params.textDocument;
-      const version = documents.get(uri)?.text.version;
-      await settings.known(uri);
+      const open = () => notebooks.holding(uri)?.document ?? documents.get(uri);
+      const version = open()?.text.version;
+      await settings.known(open()?.uri ?? uri);
       await new Promise((turn) => setImmediate(turn));
-      const document = documents.get(uri);
+      const document = open();
       if (token.isCancellationRequested) return new ResponseError(LSPErrorCodes.RequestCancelled, 'cancelled');
       if (!document) return null;
       if (document.text.version !== version)
         return new ResponseError(LSPErrorCodes.ContentModified, 'document changed');
+      const notebook = notebooks.holding(uri);
+      if (notebook) return inCell?.(notebook, params) ?? null;
       return feature(document, params);
     };
 
   const verificationOf = ({ place, model }: LensDocument) =>
     place.root === null || model ? null : { command: verifyCommand, path: place.path };
+  /** Only on request: it rewrites and checks again until nothing is left to fix. */
+  const fixAllOf = (document: LensDocument, { context }: CodeActionParams) =>
+    context.only && wants(context.only, FIX_ALL) && !document.model ? fixAll(ready(), document) : [];
   connection.onCodeAction(
-    answer((document, params) => {
-      if (document.model?.file != null) return modelFixes(document, params);
-      const fixes = quickFixes(document.text, params, verificationOf(document));
-      // Only on request: it rewrites and checks again until nothing is left to fix.
-      const all = params.context.only && wants(params.context.only, FIX_ALL) && !document.model;
-      return all ? [...fixes, ...fixAll(ready(), document)] : fixes;
-    }),
+    answer(
+      (document, params) => {
+        if (document.model?.file != null) return modelFixes(document, params);
+        const fixes = quickFixes(document.text, params, verificationOf(document));
+        return [...fixes, ...fixAllOf(document, params)];
+      },
+      (notebook, params) => {
+        const cell = notebook.cells.find(({ uri }) => uri === params.textDocument.uri);
+        const fixes = cell ? quickFixes(cell, params, null) : [];
+        return [...fixes, ...actionsInCells(notebook, fixAllOf(notebook.document, params))];
+      },
+    ),
   );
   connection.onCodeLens(
-    answer((document) => [
-      ...(document.model ? modelLenses(document, ready().check(document).findings) : []),
-      ...codeLenses(ready(), document, benchCommand),
-    ]),
+    answer(
+      (document) => [
+        ...(document.model ? modelLenses(document, ready().check(document).findings) : []),
+        ...codeLenses(ready(), document, benchCommand),
+      ],
+      (notebook, { textDocument }) =>
+        lensesInCell(notebook, textDocument.uri, codeLenses(ready(), notebook.document, benchCommand)),
+    ),
   );
   connection.onHover(
-    answer((document, { position }) => {
-      const finding = hover(ready(), document, position);
-      return document.model ? withValue(valueHover(document.model, position), finding) : finding;
-    }),
+    answer(
+      (document, { position }) => {
+        const finding = hover(ready(), document, position);
+        return document.model ? withValue(valueHover(document.model, position), finding) : finding;
+      },
+      (notebook, { textDocument, position }) => {
+        const at = toProgram(notebook, textDocument.uri, position);
+        return at ? hoverInCell(notebook, hover(ready(), notebook.document, at)) : null;
+      },
+    ),
   );
   serveModels(connection, {
     document: (uri) => documents.get(uri),

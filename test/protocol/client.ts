@@ -30,6 +30,13 @@ export interface Options {
   readonly initializationOptions?: unknown;
 }
 
+export interface Cell {
+  readonly uri: string;
+  readonly text: string;
+  /** `python` when left out; `markdown` for a cell of text. */
+  readonly language?: string;
+}
+
 export interface Client {
   readonly connection: ProtocolConnection;
   readonly process: ChildProcess;
@@ -38,6 +45,10 @@ export interface Client {
   /** Texts of `window/showMessage` and `window/showMessageRequest` so far. */
   readonly messages: readonly string[];
   open(uri: string, text: string): void;
+  /** Opens a notebook whose cells are documents of their own from then on. */
+  openNotebook(uri: string, cells: readonly Cell[]): void;
+  /** Changes one cell. */
+  changeCell(notebook: string, uri: string, ...changes: TextDocumentContentChangeEvent[]): void;
   /** Sends the changes as they are, one notification. Applies them to the client's own copy. */
   change(uri: string, ...changes: TextDocumentContentChangeEvent[]): void;
   text(uri: string): string;
@@ -108,6 +119,25 @@ export async function startClient(options: Options = {}): Promise<Client> {
       documents.set(uri, TextDocument.create(uri, 'python', 1, text));
       const textDocument = { uri, languageId: 'python', version: 1, text };
       void connection.sendNotification('textDocument/didOpen', { textDocument });
+    },
+    openNotebook(uri, cells) {
+      const cellTextDocuments = cells.map(({ uri: cell, text, language = 'python' }) => {
+        documents.set(cell, TextDocument.create(cell, language, 1, text));
+        return { uri: cell, languageId: language, version: 1, text };
+      });
+      const list = cellTextDocuments.map(({ uri: document, languageId }) => ({
+        kind: languageId === 'markdown' ? 1 : 2,
+        document,
+      }));
+      const notebookDocument = { uri, notebookType: 'jupyter-notebook', version: 1, cells: list };
+      void connection.sendNotification('notebookDocument/didOpen', { notebookDocument, cellTextDocuments });
+    },
+    changeCell(notebook, uri, ...changes) {
+      const version = get(uri).version + 1;
+      documents.set(uri, TextDocument.update(get(uri), changes, version));
+      const textContent = [{ document: { uri, version }, changes }];
+      const params = { notebookDocument: { uri: notebook, version }, change: { cells: { textContent } } };
+      void connection.sendNotification('notebookDocument/didChange', params);
     },
     change(uri, ...changes) {
       const version = get(uri).version + 1;
