@@ -3,7 +3,7 @@ import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } f
 import type { Note, Rewrite } from './finding';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
-import { createLibrary } from './python/library';
+import { type Library, createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
@@ -60,7 +60,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
         importedProducers(text, importsOf(text), (binding) => project.resolve(binding)) !== null;
-      return worthwhile ? judgeFile(project, (file ??= parsed()), options) : NOTHING;
+      return worthwhile ? judgeFile(project, (file ??= parsed()), library.quiet, options) : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
@@ -102,21 +102,25 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   };
 }
 
-function judgeFile(project: Project, file: ParsedFile, options: CheckOptions): Analysis {
+function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], options: CheckOptions): Analysis {
   const notes: Note[] = [];
   const comments = file.commentsWith('ikbo:');
   const bindings = bindingsOf(comments);
   const judge = createJudge();
   const names = new Map<string, readonly string[]>();
-  evaluateFile(project, {
-    onSink: (event) => judge.collect(event),
-    onNote: (node, message) => notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
-    manyToOne: bindings.manyToOne,
-    onName(symbol, name) {
-      const given = names.get(symbol) ?? [];
-      if (!given.includes(name)) names.set(symbol, [...given, name]);
+  evaluateFile(
+    project,
+    {
+      onSink: (event) => judge.collect(event),
+      onNote: (node, message) => notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
+      manyToOne: bindings.manyToOne,
+      onName(symbol, name) {
+        const given = names.get(symbol) ?? [];
+        if (!given.includes(name)) names.set(symbol, [...given, name]);
+      },
     },
-  });
+    quiet,
+  );
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
   const rewrites = oncePerSink(rewritesFor);
   const findings = matches.flatMap((match) =>

@@ -27,6 +27,8 @@ const MAX_DEPTH = 8;
 /** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
 const MAX_BUILDING_DEPTH = 4;
 const MAX_STEPS = 20_000;
+/** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
+const MAX_STEPS_ELSEWHERE = 1_000;
 const SHORT = 700;
 
 export interface Evaluation {
@@ -37,7 +39,8 @@ export interface Evaluation {
   readonly onName: (symbol: string, name: string) => void;
 }
 
-export function evaluateFile(project: Project, evaluation: Evaluation): void {
+/** `quietElsewhere` remembers, between files, which functions of other files return no replica of their own making. */
+export function evaluateFile(project: Project, evaluation: Evaluation, quietElsewhere: WeakMap<Node, boolean>): void {
   const made = new Map<ClassModel, { value: Value; state: State }>();
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
@@ -47,6 +50,8 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
   let steps = 0;
   let entry: Node | null = null;
   let exhausted = false;
+  /** Evaluating a function of another file for what it returns, not for its sinks. */
+  let aside = false;
 
   const run: Run = {
     evaluate: (node, frame) => evaluateExpression(node, frame, run),
@@ -55,7 +60,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     attribute: (value, name, node, frame) => attributeOf(value, name, node, frame, run),
     items: itemsOf,
     assign: (target, value, frame) => assign(target, value, frame, run),
-    sink: evaluation.onSink,
+    sink(event) {
+      if (!aside) evaluation.onSink(event);
+    },
     note: evaluation.onNote,
     global,
     instantiate,
@@ -68,8 +75,8 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
     step() {
-      if (++steps <= MAX_STEPS) return true;
-      if (!exhausted && entry)
+      if (++steps <= (aside ? MAX_STEPS_ELSEWHERE : MAX_STEPS)) return true;
+      if (!exhausted && entry && !aside)
         evaluation.onNote(entry, 'analysis of this function stopped: it is too large to be followed to its end');
       exhausted = true;
       return false;
@@ -129,13 +136,11 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
       active.filter((n) => n === model.node).length > 1
     )
       return unknown();
-    const small = model.node.end - model.node.start < SHORT;
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
     const follow =
-      (frame.building && builds(model, project)) ||
-      small ||
       given ||
-      (producesReplicas(model) && !quiet.has(model.node));
+      isWorthItsSize(model, frame) ||
+      (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
     if (!follow) return unknown();
     const inner: Frame = {
       function: model,
@@ -160,6 +165,31 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
     const value = returned(inner);
     if (!given && !frame.building && !carries(value, frame, run)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main ? broughtHome(value, node, frame.file) : value;
+  }
+
+  /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
+  function isWorthItsSize(model: FunctionModel, frame: Frame): boolean {
+    const { name, owner, node } = model;
+    const small = node.end - node.start < SHORT;
+    if (!frame.building) return small && (model.file === project.main || name !== 'forward');
+    if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
+    const isPartOfModule = owner === null || project.isModule(owner);
+    return isPartOfModule && (small || name === '__init__' || buildsLayers(model));
+  }
+
+  /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */
+  function isQuietElsewhere(model: FunctionModel): boolean {
+    if (model.file === project.main) return false;
+    const known = quietElsewhere.get(model.node);
+    if (known !== undefined) return known;
+    quietElsewhere.set(model.node, true);
+    const outer = { aside, steps, entry, exhausted };
+    aside = true;
+    evaluateEntry(model, model.owner && project.isModule(model.owner) ? model.owner : null);
+    const isQuiet = quiet.has(model.node) || exhausted;
+    ({ aside, steps, entry, exhausted } = outer);
+    quietElsewhere.set(model.node, isQuiet);
+    return isQuiet;
   }
 
   /** A replica that a function of another file made is, for this file, made by the call. */
@@ -318,12 +348,8 @@ export function evaluateFile(project: Project, evaluation: Evaluation): void {
 }
 
 /** Can a function that a constructor calls add to the layers of a model? */
-function builds(model: FunctionModel, project: Project): boolean {
-  if (/reset|init_weights|_init_\w*weights?/.test(model.name)) return false;
-  if (model.name === '__init__') return model.owner !== null && project.isModule(model.owner);
-  const { file, start, end } = model.node;
-  return /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
-}
+const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
+  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
 
 /** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
 function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
