@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
+import { CELLS, notebook } from '../notebook/notebook';
 import { missingTools, ROOT, startEditor, until, type Editor } from './editor';
 
 const RANKER = 'dlrm_ranker.py';
@@ -201,6 +202,29 @@ describe('in a real editor', function () {
     await alert.getByText('SIGKILL').waitFor();
     await panel.locator('#run').waitFor();
     await openFinding('din.py');
+  });
+
+  it('runs a rewrite before it is applied, or says what it lacks', async () => {
+    await openFinding('din.py');
+    await editor.page.keyboard.press('Control+1');
+    await editor.page.locator('.monaco-editor.focused').waitFor();
+    await editor.page.keyboard.press('Control+.');
+    const chosen = editor.page.locator('.action-widget .monaco-list-row.focused');
+    await chosen.waitFor();
+    for (let left = 9; left > 0 && !/Verify this rewrite/.test(await chosen.innerText()); left--)
+      await editor.page.keyboard.press('ArrowDown');
+    await editor.page.keyboard.press('Enter');
+    const told = editor.page.locator('.notification-list-item').filter({ hasText: /IKB\d+ \S+: / });
+    await told.first().waitFor({ timeout: 45_000 });
+    assert.match(editor.log(), /\.py:\d+: IKB\d+ \S+\n +(call|not verified)/);
+    await editor.command('Notifications: Clear All Notifications');
+  });
+
+  it('shows findings in the cells of a notebook', async () => {
+    writeFileSync(join(editor.workspace, 'ranker.ipynb'), notebook(CELLS));
+    await editor.openFile('ranker.ipynb');
+    await editor.page.locator('.notebook-editor .squiggly-warning').first().waitFor();
+    await editor.page.keyboard.press('Control+F4');
   });
 
   it('explains a rule on a page of its own', async () => {
