@@ -10,6 +10,7 @@ import { trackFindings } from './findings-context';
 import { createChainView, REVEAL_COMMAND, revealLine } from './onnx/chain';
 import { registerModelEditor } from './onnx/editor';
 import { registerModelFiles } from './onnx/files';
+import { showQuickFixes } from './onnx/quick-fix';
 import { rewriteModel } from './onnx/rewrite';
 import { recordedResults } from './recorded';
 import { explainRule } from './rule-page';
@@ -50,6 +51,7 @@ export function activate(context: vscode.ExtensionContext): void {
     command(REWRITE_COMMAND, (uri, only) => rewriteModel(server, uri, only)),
     command(CHAIN_COMMAND, (uri, rule, line) => chain.show(uri, rule, line)),
     command(REVEAL_COMMAND, revealLine),
+    command('ikboLens.quickFix', showQuickFixes),
     command('ikboLens.showDevices', () => showDevices(bench, status)),
     command('ikboLens.restartServer', () => server.start()),
   );

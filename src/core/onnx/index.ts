@@ -36,7 +36,8 @@ export interface ModelOptions {
 export function checkModel(path: string, source: ByteSource, options: ModelOptions = {}): Analysis {
   try {
     const model = readModel(source);
-    return check(path, model, printModel(model), options);
+    const printed = printModel(model);
+    return check(path, model, printed, printed, options);
   } catch (error) {
     if (!(error instanceof OnnxError)) throw error;
     return { findings: [], notes: [{ path, line: 1, message: error.message }], parsed: false, suppressed: [] };
@@ -50,7 +51,7 @@ export function checkModel(path: string, source: ByteSource, options: ModelOptio
 export function checkModelText(path: string, text: string, options: ModelOptions = {}): Analysis {
   try {
     const { model, printed } = readModelText(text);
-    const { findings, notes } = check(path, model, printed, options);
+    const { findings, notes } = check(path, model, printed, printModel(model), options);
     const kept = suppress(path, commentsOf(text), findings);
     return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
   } catch (error) {
@@ -60,12 +61,12 @@ export function checkModelText(path: string, text: string, options: ModelOptions
   }
 }
 
-function check(path: string, model: Model, printed: ModelText, options: ModelOptions): Analysis {
+function check(path: string, model: Model, text: ModelText, printed: ModelText, options: ModelOptions): Analysis {
   const analysed = analyse(model);
   const { program, graph, matches, spread } = analysed;
-  const context = { path, program, spread, text: printed, shapes: options.shapes ?? {} };
+  const context = { path, program, spread, text, shapes: options.shapes ?? {} };
   const found = matches.map((match) => ({ match, finding: findingOf(context, match) }));
-  const findings = withRewrites(analysed, printed, found).sort(
+  const findings = withRewrites(analysed, text, printed, found).sort(
     (a, b) => a.line - b.line || a.rule.localeCompare(b.rule),
   );
   const notes = graph.problems.slice(0, 20).map((message): Note => ({ path, line: 1, message }));

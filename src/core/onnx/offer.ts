@@ -13,13 +13,14 @@ import { moveEdits } from './move-edits';
 /** Trying a rewrite prints the model anew; beyond so many lines in all only the reason is given. */
 const MAX_LINES = 400_000;
 
+/** `printed` is the model as `printModel` prints it, `text` what the edits are for. */
 export function withRewrites(
   analysed: Analysed,
   text: ModelText,
+  printed: ModelText,
   found: readonly { finding: Finding; match: OnnxMatch }[],
 ): Finding[] {
   const lines = analysed.model.graph.nodes.length;
-  const printed = printModel(analysed.model);
   return found.map(({ finding, match }, i) => ({
     ...finding,
     rewrites: [

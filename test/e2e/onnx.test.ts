@@ -1,0 +1,202 @@
+/** An ONNX model through the interface of a real VS Code: read, rewritten, compared, saved; one session, in order. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
+import { checkModel, memorySource, printModel, readModel } from '../../src/core/onnx';
+import { findRuntime, verifyModel } from '../../src/project/onnx/verify';
+import { largeModel } from '../core/onnx/large-model';
+import { missingTools, ROOT, startEditor, until, type Editor } from './editor';
+
+const MODEL = 'dlrm_ranker.onnx';
+const TEXT = 'dlrm_ranker.onnxtxt';
+
+describe('ONNX models in a real editor', function () {
+  this.timeout(60_000);
+  this.bail(true);
+  let editor: Editor;
+
+  before(async function () {
+    const missing = missingTools();
+    if (missing) {
+      if ((process.env.IKBO_REQUIRE ?? '').split(',').includes('editor')) throw new Error(missing);
+      console.log(`      skipped: ${missing}`);
+      this.skip();
+    }
+    this.timeout(120_000);
+    process.env.IKBO_ONNXRUNTIME ??= findRuntime(ROOT) ?? '';
+    editor = await startEditor(process.env.IKBO_VSIX ?? packaged());
+  });
+  afterEach(async function () {
+    if (this.currentTest?.state !== 'failed') return;
+    mkdirSync(join(ROOT, 'build'), { recursive: true });
+    await editor.page.screenshot({ path: join(ROOT, 'build/editor-onnx-failure.png') });
+  });
+  after(() => editor?.close());
+
+  const path = (name: string): string => join(editor.workspace, 'onnx', name);
+  const line = (text: string | RegExp) => editor.page.locator('.view-line').filter({ hasText: text }).first();
+  const lens = (title: string | RegExp) =>
+    editor.page.locator('.codelens-decoration a').filter({ hasText: title }).first();
+  const notice = (text: string | RegExp) =>
+    editor.page.locator('.notifications-toasts .notification-list-item').filter({ hasText: text }).first();
+  const open = async (name: string, shown = name): Promise<void> => {
+    await editor.openFile(name);
+    await editor.page.locator('.tab.active', { hasText: shown }).waitFor();
+  };
+
+  it('opens a model as its text, in colours, with a squiggle and an entry in Problems', async () => {
+    await open(MODEL, TEXT);
+    await line('main_graph').waitFor();
+    const entries = (await editor.problems('IKB101')).filter({ visible: true });
+    await entries.first().dblclick();
+    await editor.page.locator('.squiggly-warning').first().waitFor();
+    const operator = line('GatherND').locator('span', { hasText: /^GatherND$/ });
+    // The first style is that of plain text.
+    assert.match((await operator.first().getAttribute('class')) ?? '', /^mtk(?:[2-9]|\d\d)/);
+    // The binary stand-in is gone.
+    assert.equal(await editor.page.locator('.tab', { hasText: /^dlrm_ranker\.onnx$/ }).count(), 0);
+  });
+
+  /** 1-based place of a text on the first line that contains another one, in the text of the model. */
+  const placeOf = (on: string, text: string): { row: number; column: number } => {
+    const lines = readModelText(path(MODEL)).split('\n');
+    const row = lines.findIndex((one) => one.includes(on));
+    return { row: row + 1, column: (lines[row] ?? '').indexOf(text) + 1 };
+  };
+  const goTo = async (row: number, column: number): Promise<void> => {
+    await editor.page.keyboard.press('Control+G');
+    await editor.page.locator('.quick-input-widget input[type=text]').fill(`:${row}:${column}`);
+    await editor.page.keyboard.press('Enter');
+    await editor.page.locator('.statusbar-item', { hasText: `Ln ${row}, Col ${column}` }).waitFor();
+  };
+
+  it('says on hover what a value is, who makes it and who reads it', async () => {
+    const { row, column } = placeOf('= Concat', '(val_');
+    await goTo(row, column + 1);
+    await editor.page.keyboard.press('Control+K');
+    await editor.page.keyboard.press('Control+I');
+    const hover = editor.page.locator('.monaco-hover').filter({ visible: true, hasText: 'Made by GatherND' }).first();
+    await hover.waitFor();
+    assert.match(await hover.innerText(), /float\[B, 96\].*Read by Concat on line \d+/s);
+    await editor.page.keyboard.press('Escape');
+    await editor.page.keyboard.press('Escape');
+  });
+
+  it('goes to the definition of a value', async () => {
+    const { row, column } = placeOf('= Concat', '(val_');
+    await goTo(row, column + 1);
+    await editor.page.keyboard.press('F12');
+    const made = placeOf('= GatherND', '[').row;
+    await editor.page.locator('.statusbar-item', { hasText: `Ln ${made},` }).waitFor();
+  });
+
+  it('draws the way of the copy, and its boxes lead to their lines by the keyboard', async () => {
+    await lens('Show chain').click();
+    const panel = editor.panel();
+    const box = panel.locator('a.box.replica');
+    await box.waitFor();
+    assert.match((await box.getAttribute('aria-label')) ?? '', /copies, GatherND, \[B, 96\].*line \d+/);
+    assert.match((await panel.locator('a.box.source').getAttribute('aria-label')) ?? '', /source, user, \[U, 96\]/);
+    const sink = panel.locator('a.box.sink');
+    const row = /line (\d+)/.exec((await sink.getAttribute('aria-label')) ?? '')?.[1];
+    await sink.focus();
+    await editor.page.keyboard.press('Enter');
+    await editor.page.locator('.statusbar-item', { hasText: `Ln ${row},` }).waitFor();
+  });
+
+  it('shows the quick fix as a diff, and saves a verified model beside the original', async () => {
+    const original = readFileSync(path(MODEL));
+    const entries = (await editor.problems('IKB101')).filter({ visible: true });
+    await entries.first().dblclick();
+    await editor.page.keyboard.press('Control+1');
+    await editor.page.locator('.monaco-editor.focused').waitFor();
+    await editor.page.keyboard.press('Control+.');
+    const fix = editor.page.locator('.quick-input-list .monaco-list-row.focused');
+    await fix.filter({ hasText: 'IKB101 (safe): ' }).waitFor();
+    await editor.page.keyboard.press('Enter');
+    await editor.page.locator('.tab.active', { hasText: 'rewritten' }).waitFor();
+    await editor.page.locator('.monaco-diff-editor .line-insert').first().waitFor();
+    await editor.page.locator('.monaco-diff-editor .line-delete').first().waitFor();
+    await notice('Split the product').getByRole('button', { name: 'Save as dlrm_ranker.ikbo.onnx' }).click();
+    const saved = path('dlrm_ranker.ikbo.onnx');
+    await until('the model is saved', () => existsSync(saved));
+    await notice('same results on 2 sets of inputs').waitFor({ timeout: 45_000 });
+    assert.ok(readFileSync(path(MODEL)).equals(original), 'the original is as it was');
+    assert.deepEqual(checkModel('m', memorySource(readFileSync(saved))).findings, []);
+    await runsAlike(path(MODEL), saved);
+    await notice('same results').getByRole('button', { name: 'Open' }).click();
+    await editor.page.locator('.tab.active', { hasText: 'dlrm_ranker.ikbo.onnxtxt' }).waitFor();
+  });
+
+  it('edits a text in place, with findings as it changes', async () => {
+    const text = readModelText(path('wukong_first_layer.onnx'));
+    writeFileSync(path('edited.onnxtxt'), text);
+    await open('edited.onnxtxt');
+    const entries = (await editor.problems('IKB103')).filter({ visible: true });
+    await entries.first().dblclick();
+    await editor.page.keyboard.press('Control+1');
+    await editor.page.locator('.monaco-editor.focused').waitFor();
+    await editor.page.keyboard.press('Control+.');
+    const fix = editor.page.locator('.action-widget .monaco-list-row.focused');
+    await fix.filter({ hasText: /^IKB103 \(safe\): / }).waitFor();
+    await editor.page.keyboard.press('Enter');
+    await (await editor.problems('IKB103')).first().waitFor({ state: 'detached' });
+    await editor.page.keyboard.press('Control+S');
+    await until('the text is saved', () => readFileSync(path('edited.onnxtxt'), 'utf8') !== text);
+    await editor.page.keyboard.press('Control+Home');
+    await editor.page.keyboard.type('x');
+    await (await editor.problems("'<' expected at the beginning of a model")).first().waitFor();
+    await editor.page.keyboard.press('Control+Z');
+  });
+
+  it('shows a corrupt model as the error that it is', async () => {
+    writeFileSync(path('corrupt.onnx'), readFileSync(path(MODEL)).subarray(0, 2000));
+    await open('corrupt.onnx', 'corrupt.onnxtxt');
+    await line(/corrupt\.onnx cannot be shown: .*\(byte \d+\)/).waitFor();
+  });
+
+  it('opens 20,000 nodes in less than two seconds', async () => {
+    writeFileSync(path('large.onnx'), largeModel(20_000));
+    await editor.page.keyboard.press('Control+P');
+    await editor.page.locator('.quick-input-widget input[type=text]').fill('large.onnx');
+    const row = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: 'large.onnx' }).first();
+    await row.waitFor();
+    const began = Date.now();
+    await row.click();
+    await editor.page.locator('.tab.active', { hasText: 'large.onnxtxt' }).waitFor();
+    await line('ir_version').waitFor();
+    const took = Date.now() - began;
+    console.log(`      20,000 nodes: ${took} ms from the click to the text`);
+    assert.ok(took < 2000, `${took} ms`);
+    await (await editor.problems('IKB101')).first().waitFor();
+    await editor.page.keyboard.press('Control+End');
+    await line('op_19999').waitFor();
+  });
+});
+
+const readModelText = (file: string): string => printModel(readModel(memorySource(readFileSync(file)))).text;
+
+/** By onnxruntime, in a child of the test's own. */
+async function runsAlike(before: string, after: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'ikbo-verify-'));
+  try {
+    const outfile = join(folder, 'onnx-child.js');
+    const entryPoints = [join(ROOT, 'src/project/onnx/child.ts')];
+    const external = ['onnxruntime-node'];
+    buildSync({ entryPoints, outfile, external, bundle: true, platform: 'node', logLevel: 'error' });
+    const { ok, lines } = await verifyModel({ before, after, dist: folder, shapes: {} }, findRuntime(ROOT) ?? '');
+    assert.ok(ok, lines.join('\n'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Packages what `npm run build` and `scripts/native.mjs build` have left. */
+function packaged(): string {
+  const run = spawnSync(process.execPath, [join(ROOT, 'scripts/package.mjs'), '--no-build'], { encoding: 'utf8' });
+  assert.equal(run.status, 0, run.stderr);
+  return join(ROOT, 'build/ikbo-lens.vsix');
+}
