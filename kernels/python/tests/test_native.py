@@ -2,20 +2,22 @@
 
 import io
 import os
-import pathlib
-import subprocess
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
 from reference import assert_close, cases, gradients
 
 import ikbo_lens
-from ikbo_lens import attention, cat_linear, linear_compression
+from ikbo_lens import abi, attention, cat_linear, devices, linear_compression
+from ikbo_lens.devices import Device
 from ikbo_lens.library import library
 
+# The package's function of that name hides its module.
+backend = sys.modules["ikbo_lens.backend"]
 ops = torch.ops.ikbo_lens
 NATIVE = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -32,7 +34,9 @@ class Case(unittest.TestCase):
         ikbo_lens.use("native")
         self.addCleanup(ikbo_lens.use, "auto")
         # What falls back says so, and these tests are not about that form.
-        self.enterContext(warnings.catch_warnings())
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
         warnings.simplefilter("error", RuntimeWarning)
 
     def in_both(self, form, *args, dtype=torch.float32):
@@ -66,8 +70,6 @@ class Operators(Case):
 
     def test_the_library_did_it(self):
         """Nothing above can pass by falling back: the operators are called, and their kernels have names."""
-        from ikbo_lens.devices import Device
-
         seen, run = [], Device.run
         Device.run = lambda self, name, *args, **kw: seen.append((name, run(self, name, *args, **kw)))
         self.addCleanup(setattr, Device, "run", run)
@@ -151,8 +153,6 @@ class Operators(Case):
                         form()
 
     def test_more_workspace_than_is_kept(self):
-        from ikbo_lens import devices
-
         kept, devices.KEPT_BYTES = devices.KEPT_BYTES, 1 << 12
         self.addCleanup(setattr, devices, "KEPT_BYTES", kept)
         for _ in range(2):
@@ -319,36 +319,64 @@ class Models(Case):
 
 
 class Fallback(unittest.TestCase):
-    def python(self, code, **env):
-        """stderr of `code` in a fresh interpreter."""
-        path = str(pathlib.Path(ikbo_lens.__file__).parents[1])
-        env = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "always", **env}
-        run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        return run.stdout, run.stderr
+    def start_anew(self, **env):
+        """As in a new process with these environment variables."""
+        patched = mock.patch.dict(os.environ, env)
+        patched.start()
+        self.addCleanup(self.forget)
+        self.addCleanup(patched.stop)
+        self.forget()
 
-    def test_one_warning_without_a_library_or_a_gpu(self):
-        code = """if True:
-            import torch, ikbo_lens
-            x, w = torch.ones(2, 4), torch.ones(3, 4)
-            for _ in range(3):
-                ikbo_lens.cat_linear([(x, ikbo_lens.repeats(2))], w)
-                ikbo_lens.attention(x.view(2, 1, 4), x.view(2, 1, 4), x.view(2, 1, 4), ikbo_lens.repeats(1))
-            print(ikbo_lens.backend())"""
-        _, text = self.python(code, CUDA_VISIBLE_DEVICES="", IKBO_LENS_BACKEND="auto")
-        self.assertEqual(text.count("RuntimeWarning"), 1, text)
+    def forget(self):
+        library.cache_clear()
+        devices._opened.cache_clear()
+        backend._choice = None
+        backend._warned.clear()
+
+    def said(self, form):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            form()
+        return [str(warning.message) for warning in caught]
+
+    def all_three_twice(self):
+        x, m, w = torch.ones(2, 1, 4), ikbo_lens.repeats(2), torch.ones(3, 4)
+        for _ in range(2):
+            cat_linear([(x[:, 0], m)], w)
+            linear_compression([(x, m), torch.ones(4, 3, 4)], torch.ones(5, 4))
+            attention(torch.ones(4, 1, 4), x, x, m)
+
+    def test_one_warning_without_a_gpu(self):
+        self.start_anew(IKBO_LENS_BACKEND="auto")
+        with mock.patch("torch.cuda.is_available", lambda: False):
+            texts = self.said(self.all_three_twice)
+            self.assertEqual(len(texts), 1, texts)
+            self.assertIn(f"run as PyTorch operators: {library().missing or 'there is no CUDA device'}", texts[0])
+
+    def test_one_warning_without_a_library(self):
         for choice in ("auto", "native"):
-            out, text = self.python(code, IKBO_LENS_LIBRARY="/nowhere/libikbo.so", IKBO_LENS_BACKEND=choice)
-            self.assertEqual(text.count("RuntimeWarning"), 1, text)
-            self.assertIn("IKBO_LENS_LIBRARY names no file (looked for /nowhere/libikbo.so)", text)
-            self.assertIn("/nowhere/libikbo.so", out)
-        out, text = self.python(code, IKBO_LENS_BACKEND="torch")
-        self.assertEqual(text.count("RuntimeWarning"), 0, text)
-        self.assertIn("PyTorch operators, as chosen", out)
+            self.start_anew(IKBO_LENS_LIBRARY="/nowhere/libikbo.so", IKBO_LENS_BACKEND=choice)
+            texts = self.said(self.all_three_twice)
+            self.assertEqual(len(texts), 1, texts)
+            self.assertIn("IKBO_LENS_LIBRARY names no file (looked for /nowhere/libikbo.so)", texts[0])
+            self.assertIn("/nowhere/libikbo.so", str(ikbo_lens.backend()))
+
+    def test_no_warning_where_pytorch_was_chosen(self):
+        self.start_anew(IKBO_LENS_LIBRARY="/nowhere/libikbo.so", IKBO_LENS_BACKEND="torch")
+        self.assertEqual(self.said(self.all_three_twice), [])
+        self.assertEqual(ikbo_lens.backend().cpu, "PyTorch operators, as chosen")
 
     def test_a_file_that_is_no_library(self):
-        out, _ = self.python("import ikbo_lens; print(ikbo_lens.backend())", IKBO_LENS_LIBRARY=__file__)
-        self.assertRegex(out, "cannot be used: .*invalid ELF header")
+        self.start_anew(IKBO_LENS_LIBRARY=__file__)
+        self.assertRegex(str(ikbo_lens.backend()), "cannot be used: .*invalid ELF header")
+
+    def test_another_abi(self):
+        self.start_anew()
+        if library().missing:
+            self.skipTest(library().missing)
+        self.forget()
+        with mock.patch.object(abi, "VERSION", 99):
+            self.assertRegex(ikbo_lens.backend().cpu, "has ABI version 1, this package needs 99; build both from one checkout")
 
     def test_what_the_kernels_do_not_take_is_said_once(self):
         if library().missing:
@@ -366,10 +394,8 @@ class Fallback(unittest.TestCase):
             (lambda: attention(q, x, x, m, attn_mask=torch.ones(3, 1, dtype=torch.bool)), "no mask"),
             (lambda: attention(q, x, x[..., :2], m), "one shape"),
         ):
-            with self.subTest(message), warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                form(), form()
-                texts = [str(w.message) for w in caught]
+            with self.subTest(message):
+                texts = self.said(lambda: (form(), form()))
                 self.assertEqual(len(texts), 1, texts)
                 self.assertRegex(texts[0], message)
 
