@@ -6,7 +6,10 @@ import type { Finding, Note } from './finding';
 
 /** How the engine asks for another file of the project. Paths are those of the report: relative, forward slashes. */
 export interface FileSource {
-  /** Text of the file, or undefined when there is none. Must be cheap to ask twice. */
+  /**
+   * Text of the file, or undefined when there is none. Must be cheap to ask twice: each check asks for every file that its
+   * result depends on, those that are not there included, so that a caller may record them.
+   */
   read(path: string): string | undefined;
 }
 
@@ -15,6 +18,8 @@ export interface CheckOptions {
   readonly hints?: boolean;
   /** Shape bindings of the project, below those that stand in the file (`# ikbo: B=1024`). */
   readonly shapes?: Readonly<Record<string, number>>;
+  /** Work out the rewrites too, which takes longer than to find what they are for. Default true. */
+  readonly rewrites?: boolean;
   /** Resolves imports; without it the file is analysed alone. */
   readonly files?: FileSource;
 }

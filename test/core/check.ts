@@ -10,16 +10,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createEngine } from '../../src/core/create-engine';
-import type { CheckOptions, Engine } from '../../src/core/engine';
+import type { CheckOptions, Engine, Grammars } from '../../src/core/engine';
 import type { Finding } from '../../src/core/finding';
 
 let engine: Promise<Engine> | null = null;
 
-export const engineForTests = (): Promise<Engine> =>
-  (engine ??= createEngine({
-    runtime: readFileSync(require.resolve('web-tree-sitter/tree-sitter.wasm')),
-    python: readFileSync(require.resolve('tree-sitter-python/tree-sitter-python.wasm')),
-  }));
+export const grammarsForTests = (): Grammars => ({
+  runtime: readFileSync(require.resolve('web-tree-sitter/tree-sitter.wasm')),
+  python: readFileSync(require.resolve('tree-sitter-python/tree-sitter-python.wasm')),
+});
+
+export const engineForTests = (): Promise<Engine> => (engine ??= createEngine(grammarsForTests()));
 
 const HEADER = `import torch
 import torch.nn as nn

@@ -13,6 +13,7 @@ import { callValue, carries } from './calls';
 import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
+import type { Quiet } from './library';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
 import { importedProducers, producesReplicas } from './producers';
 import type { Project } from './project';
@@ -40,7 +41,7 @@ export interface Evaluation {
 }
 
 /** `quietElsewhere` remembers, between files, which functions of other files return no replica of their own making. */
-export function evaluateFile(project: Project, evaluation: Evaluation, quietElsewhere: WeakMap<Node, boolean>): void {
+export function evaluateFile(project: Project, evaluation: Evaluation, quietElsewhere: WeakMap<Node, Quiet>): void {
   const made = new Map<ClassModel, { value: Value; state: State }>();
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
@@ -181,14 +182,14 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
   function isQuietElsewhere(model: FunctionModel): boolean {
     if (model.file === project.main) return false;
     const known = quietElsewhere.get(model.node);
-    if (known !== undefined) return known;
-    quietElsewhere.set(model.node, true);
+    if (known && project.holds(known.asked)) return known.isQuiet;
+    quietElsewhere.set(model.node, { isQuiet: true, asked: project.asked() });
     const outer = { aside, steps, entry, exhausted };
     aside = true;
     evaluateEntry(model, model.owner && project.isModule(model.owner) ? model.owner : null);
     const isQuiet = quiet.has(model.node) || exhausted;
     ({ aside, steps, entry, exhausted } = outer);
-    quietElsewhere.set(model.node, isQuiet);
+    quietElsewhere.set(model.node, { isQuiet, asked: project.asked() });
     return isQuiet;
   }
 

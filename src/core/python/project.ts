@@ -4,7 +4,7 @@ import { canonicalName } from '../tensor/operators';
 import { FOREIGN } from './calls';
 import { isBuiltin } from './builtins';
 import type { Binding, ClassModel, FileModel, FunctionModel, ImportBinding } from './model';
-import type { Library } from './library';
+import type { Asked, Library } from './library';
 import { type Node, textOf } from './syntax';
 
 export interface Project {
@@ -21,6 +21,10 @@ export interface Project {
   sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
   bases(model: ClassModel): readonly (ClassModel | string)[];
+  /** All that has been asked for so far. */
+  asked(): Asked;
+  /** True when every file still is as it was; asks for each, so that a caller that records reads learns of them. */
+  holds(asked: Asked): boolean;
 }
 
 export type Found =
@@ -36,15 +40,23 @@ const MAX_HOPS = 8;
 /** `open` gives the model of the main file: asked for only when something needs it, since it costs a parse. */
 export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
   const models = new Map<string, FileModel | null>();
+  const texts = new Map<string, string | undefined>();
+  const held = new Map<Asked, boolean>();
+  let snapshot: Asked = new Map();
   const roots = rootsOf(path);
   let main: FileModel | null = null;
   const mainModel = (): FileModel => (main ??= open());
 
   function modelAt(at: string): FileModel | null {
-    if (at === path) return mainModel();
+    if (at === path) {
+      const model = mainModel();
+      texts.set(at, model.file.text);
+      return model;
+    }
     const known = models.get(at);
     if (known !== undefined) return known;
     const text = files?.read(at);
+    texts.set(at, text);
     const model = text === undefined ? null : library.model(at, text);
     models.set(at, model);
     return model;
@@ -151,6 +163,18 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     isModule,
     bases,
     sibling,
+    asked() {
+      if (snapshot.size !== texts.size) snapshot = new Map(texts);
+      return snapshot;
+    },
+    holds(asked) {
+      const known = held.get(asked);
+      if (known !== undefined) return known;
+      let all = true;
+      for (const [at, text] of asked) all = files?.read(at) === text && all;
+      held.set(asked, all);
+      return all;
+    },
   };
 }
 
