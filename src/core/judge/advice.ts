@@ -1,10 +1,23 @@
 /** Matches without a replica: a product that runs slower than it needs to for another reason. */
 import type { SinkEvent } from '../python/run';
+import { type Node, enclosing, textOf } from '../python/syntax';
 import { type Dim, ZERO } from '../tensor/dim';
 import { attentionOf, sinkOf } from './facts';
 import type { Match } from './match';
 
+/** Elements that tensor cores read at a time: 16 bytes. */
 const ALIGNMENT = 8;
+const ALIGNMENT_TF32 = 4;
+
+/** The product runs in half precision, as the text says: its input is, or it stands under autocast. */
+function isHalf(node: Node, itemSize: number | null): boolean {
+  if (itemSize !== null) return itemSize === 2;
+  for (let at = enclosing(node, 'with_statement'); at; at = at.parent && enclosing(at.parent, 'with_statement')) {
+    const clause = at.children.find((c) => c.kind === 'with_clause');
+    if (clause && /\bautocast\(/.test(textOf(clause))) return !/enabled\s*=\s*False/.test(textOf(clause));
+  }
+  return false;
+}
 
 export function adviceMatch(
   event: SinkEvent,
@@ -15,14 +28,17 @@ export function adviceMatch(
   const [operand] = event.operands;
   if (!advice || !operand) return null;
   const width = advice.code === 'IKB401' ? size(advice.size) : null;
-  if (advice.code === 'IKB401' && (width === null || width % ALIGNMENT === 0)) return null;
+  const { itemSize } = operand.value;
+  const alignment = (itemSize ?? 2) >= 4 ? ALIGNMENT_TF32 : ALIGNMENT;
+  if (advice.code === 'IKB401' && (width === null || width % alignment === 0)) return null;
+  const half = isHalf(node, itemSize);
   const origin = advice.code === 'IKB401' ? advice.concatenation : node;
-  const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${ALIGNMENT}`;
+  const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${alignment}`;
   return {
     code: advice.code,
     origin,
-    // The math path repeats the heads itself; a width costs no copy, and is said as a hint only.
-    written: advice.code === 'IKB203' ? node : null,
+    // The math path repeats the heads itself. A width matters in half precision; without a word of that it is a hint only.
+    written: advice.code === 'IKB203' ? node : half ? origin : null,
     sink: sinkOf(event, operand),
     path: [{ node: origin, what: why, kind: 'origin' }],
     replicas: [],

@@ -9,18 +9,22 @@ const PRODUCER = new RegExp(
     '\\breturn_inverse\\b|\\b(searchsorted|bucketize|edge_index|edge_label_index|triu_indices)\\b.*[\\])]|\\barange\\([^)\\n]*\\)\\s*//',
     // Rows picked by an index whose name says that it is many-to-one.
     '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
+    '\\benable_gqa\\s*=\\s*True',
     // The same tensor stacked or concatenated several times.
     '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
   ].join('|'),
 );
 /** Rows picked by an index that the same function sums by. */
 const SCATTERED = /\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/;
+/** Half precision, as far as a text says so: widths of concatenations then matter. */
+const HALF = /\bautocast\b|\.half\(|\bb?float16\b/;
 /** A product that may broadcast a parameter inside. */
 const PRODUCT = /\bmatmul\b/;
 
 function produces(text: string, whole: string): boolean {
   if (PRODUCER.test(text)) return true;
   if (SCATTERED.test(text) && /\w\[\w+\]/.test(text)) return true;
+  if (HALF.test(text) && /\bcat(enate)?\(/.test(text)) return true;
   return PRODUCT.test(text) && whole.includes('Parameter(');
 }
 

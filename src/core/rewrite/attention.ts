@@ -102,7 +102,7 @@ function readAttention(match: Match, draft: Draft): Operands {
 }
 
 /** Dropout draws per query and key: another layout of the same attention meets other draws. */
-function conditionsOfDropout(call: Call): readonly string[] {
+export function conditionsOfDropout(call: Call): readonly string[] {
   const rate = argument(call, 4, 'dropout_p');
   if (!rate || /^0(\.0*)?$/.test(textOf(rate))) return [];
   return [`\`dropout_p=${flat(rate)}\` is 0, or other random draws in training are fine`];

@@ -6,6 +6,7 @@ import type { Match } from '../judge/match';
 import type { Node } from '../python/syntax';
 import { type Concatenation, type CopiedPart, type Part, isCopied, readConcatenation } from './blocks';
 import { type Edit, insertBefore, replace, roomFor } from './edit';
+import { shapedLike } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { type Product, productOf } from './product';
 import { draftFor, finished } from './producers';
@@ -97,7 +98,7 @@ function slices(
 function widthOf(part: Part, axis: number): string {
   const raised = /^(.*)\.unsqueeze\((?:dim=)?(\d+)\)$/.exec(part.text);
   const put = isCopied(part) && raised && part.copy.replicas.some((replica) => replica.axis === Number(raised[2]));
-  return `${put && axis === -1 ? raised[1] : part.text}.shape[${axis}]`;
+  return `${shapedLike(put && axis === -1 ? (raised[1] ?? '') : part.text)}.shape[${axis}]`;
 }
 
 /** The term at full size: by the copy's own operator, or as it is where the addition broadcasts it. */

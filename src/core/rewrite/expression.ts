@@ -133,3 +133,9 @@ export function rootName(node: Node): string {
   const inner = childOf(at, 'value') ?? childOf(at, 'left') ?? childOf(at, 'argument');
   return inner ? rootName(inner) : 'x';
 }
+
+/** An expression of the same shape that costs less to write again: `user` of `user.bfloat16()`, `q` of `q.float()`. */
+export const shapedLike = (text: string): string =>
+  /^([\w.]+(?:\[[\w-]+\])*?)(?:\.(?:float|half|double|bfloat16|contiguous|clone|detach|relu|sigmoid|tanh|to|type_as)\([^()]*\))+$/.exec(
+    text,
+  )?.[1] ?? text;

@@ -1,11 +1,12 @@
 /** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
 import type { AttentionOperand, Match } from '../judge/match';
-import { type Node, statementOf } from '../python/syntax';
+import { type Node, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { type Edit, flat, replace } from './edit';
-import { type Call, argument, callOf, isSimple } from './expression';
-import { conditionsOf } from './guards';
+import { conditionsOfDropout } from './attention';
+import { type Edit, flat, insertBefore, replace } from './edit';
+import { type Call, argument, callOf, isSimple, shapedLike } from './expression';
+import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
 import { type Draft, draftFor, finished, removeDefinitions } from './producers';
 import { refuse } from './refusal';
@@ -37,6 +38,8 @@ export function enableGqa(match: Match): Written {
   const { call, key, value } = readHeads(match, draft);
   if (match.attention?.mask)
     refuse('with a mask no fused kernel takes enable_gqa, and the math path is slower than repeating');
+  const wide = [call.positional[0], key.argument, value.argument].find((node) => node && isWide(node));
+  if (wide) refuse(`\`${flat(wide)}\` is in single precision, in which enable_gqa takes the math path`);
   if (call.keywords.has('enable_gqa')) refuse('enable_gqa is set already');
   const [last] = [...call.positional, ...call.keywords.values()].sort((a, b) => b.end - a.end);
   const end = last ? (last.parent?.kind === 'keyword_argument' ? last.parent.end : last.end) : call.node.end - 1;
@@ -51,30 +54,76 @@ export function enableGqa(match: Match): Written {
   };
 }
 
-/** [B, Hkv * n, L, D] queries become [B, Hkv, n * L, D]: no copy, any dtype, any release. */
+/** [.., Hkv * n, L, D] queries become [.., Hkv, n * L, D]: no copy, any dtype, any release. */
 export function foldHeads(match: Match): Written {
   const draft = draftFor(match.sink.node);
   const { call, query, key, value } = readHeads(match, draft);
-  const others = [...call.keywords.keys()].filter(
-    (name) => !['query', 'key', 'value', 'dropout_p', 'scale'].includes(name),
-  );
-  if (match.attention?.mask || call.positional.length > 3 || others.length > 0) {
-    refuse('a mask or causal order does not fold into the query axis');
-  }
-  if (!isSimple(query)) refuse('the query is an expression; give it a name first');
-  const q = flat(query);
-  const folded = `${q}.unflatten(1, (${key.text}.shape[1], ${key.count})).flatten(2, 3)`;
-  const edits = [
-    replace(query, folded),
-    replace(key.argument, key.text),
-    replace(value.argument, value.text),
-    { start: call.node.end, end: call.node.end, text: `.unflatten(2, (${key.count}, ${q}.shape[2])).flatten(1, 2)` },
-  ];
+  if (match.attention?.mask || call.positional.length > 3) refuse(NO_FOLD);
+  const edits = foldedQueries(draft, call, query, key, value, key.count);
   return {
     edits: finished(draft, edits),
-    conditions: [...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+    conditions: [...conditionsOfDropout(call), ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
   };
 }
+
+export const NO_FOLD = 'a mask or causal order does not fold into the query axis';
+
+interface Operand {
+  readonly argument: Node;
+  readonly text: string;
+}
+
+/** Edits that let the queries that share a head attend as one longer query; `count` of them do, null for all there are. */
+export function foldedQueries(
+  draft: Draft,
+  call: Call,
+  query: Node,
+  key: Operand,
+  value: Operand,
+  count: string | null,
+): readonly Edit[] {
+  const others = [...call.keywords.keys()].filter(
+    (name) => !/^(query|key|value|dropout_p|scale|enable_gqa)$/.test(name),
+  );
+  if (others.length > 0) refuse(NO_FOLD);
+  const flag = call.keywords.get('enable_gqa')?.parent;
+  const hoist = canHoist(call.node);
+  const lines: string[] = [];
+  let q = flat(query);
+  if (!isSimple(query)) {
+    if (!hoist) refuse('the query is an expression; give it a name first');
+    q = draft.fresh('query');
+    lines.push(`${q} = ${flat(query)}`);
+  }
+  const heads = `${shapedLike(key.text)}.shape[-3]`;
+  let n = count ?? `${q}.shape[-3] // ${heads}`;
+  if (count === null && hoist) {
+    lines.push(`${draft.fresh('shared')} = ${n}`);
+    n = lines.at(-1)?.split(' = ')[0] ?? n;
+  }
+  const folded = `${q}.unflatten(-3, (${heads}, ${n})).flatten(-3, -2)`;
+  const name = hoist ? draft.fresh('folded') : folded;
+  if (hoist) lines.push(`${name} = ${folded}`);
+  return [
+    replace(query, name),
+    replace(key.argument, key.text),
+    replace(value.argument, value.text),
+    ...(flag ? [withoutArgument(flag)] : []),
+    { start: call.node.end, end: call.node.end, text: `.unflatten(-2, (${n}, ${q}.shape[-2])).flatten(-4, -3)` },
+    ...(hoist ? [insertBefore(draft.target, lines)] : []),
+  ];
+}
+
+/** Takes a keyword argument away, with the comma in front of it. */
+export function withoutArgument(argument: Node): Edit {
+  const { text } = argument.file;
+  const comma = /,\s*$/.exec(text.slice(0, argument.start));
+  return { start: argument.start - (comma?.[0].length ?? 0), end: argument.end, text: '' };
+}
+
+/** Plainly in single or double precision. */
+const isWide = (node: Node): boolean =>
+  /\.(float|double)\(\)$|\.to\((dtype=)?torch\.float(32|64)?\)$/.test(textOf(trace(node).value));
 
 const unproved = (...heads: readonly Head[]): string[] => {
   const unknown = heads.find((head) => !head.proved);

@@ -14,9 +14,11 @@ import { catLinear } from './cat-linear';
 import { keepComments } from './comments';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
+import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { enableGqa, foldHeads } from './grouped-heads';
 import { requireEditable } from './guards';
 import { einsumProduct } from './implicit-product';
+import { padWidth } from './pad-width';
 import { Refusal } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
 
@@ -48,6 +50,11 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'enable-gqa', build: enableGqa },
     { id: 'fold-heads', build: foldHeads },
   ],
+  IKB203: [
+    { id: 'fold-heads', build: foldShared },
+    { id: 'cast-behind', build: castBehind, applies: ({ why }) => /precision/.test(why ?? '') },
+    { id: 'repeat-heads', build: repeatHeads, applies: ({ attention }) => attention?.mask !== null },
+  ],
   IKB301: [
     { id: 'drop-expand', build: dropExpand, applies: ({ sink }) => sink.kind !== 'einsum' },
     { id: 'drop-letter', build: dropLetter, applies: ({ sink }) => sink.kind === 'einsum' },
@@ -58,6 +65,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'decompose', build: decompose, applies: ({ form }) => (form?.blocks.length ?? 0) > 1 },
     { id: 'sink-broadcast', build: sinkBroadcast, applies: ({ form }) => (form?.blocks.length ?? 0) <= 1 },
   ],
+  IKB401: [{ id: 'pad-width', build: padWidth }],
 };
 
 /** The rewrites of a match, most recommended first. Ask while the match's file is open. */

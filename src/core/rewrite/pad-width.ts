@@ -1,0 +1,67 @@
+/**
+ * A layer whose input has K columns, in half precision and K no multiple of 8: the layer gets the missing columns when it
+ * is built, and zeros meet them in the concatenation, which writes its rows anyway. IKB401.
+ */
+import type { Match } from '../judge/match';
+import { type Node, textOf } from '../python/syntax';
+import type { Written } from './decompose';
+import { flat, lineOf, replace } from './edit';
+import { argument, callOf, elements, integer, isView } from './expression';
+import { layerOf } from './layer';
+import { visit } from './names';
+import { draftFor, finished, otherReader } from './producers';
+import { refuse } from './refusal';
+import { trace } from './trace';
+
+export function padWidth(match: Match): Written {
+  const layer = layerOf(match);
+  const made = match.sink.module?.constructor ?? null;
+  const call = made && callOf(made);
+  const given = call && argument(call, 0, 'in_features');
+  if (!layer || !call || !given) refuse('the layer is not made in this file as an nn.Linear');
+  const width = integer(given);
+  const alignment = Number(/(\d+)$/.exec(match.why ?? '')?.[1]);
+  if (width === null || !alignment) refuse(`the width \`${flat(given)}\` is not written as a number`);
+  const missing = alignment - (width % alignment);
+  if (layer.text.includes('[') || layer.stages) refuse('the layer is a stage of a container');
+  requireOneUse(match, layer.text);
+  const { cat, list, block } = concatenationOf(match);
+  const zeros = `${block}.new_zeros(*${block}.shape[:-1], ${missing})`;
+  const last = list.children.at(-1) ?? list;
+  const edits = [replace(given, String(width + missing)), { start: last.end, end: last.end, text: `, ${zeros}` }];
+  const columns = `${missing} more column${missing > 1 ? 's' : ''}`;
+  return {
+    edits: finished(draftFor(cat), edits),
+    conditions: [
+      `saved weights of \`${layer.text}\` are loaded with ${columns}, of any value: they meet zeros`,
+      ...layer.conditions,
+    ],
+  };
+}
+
+/** Nothing but its constructor and the one call may know how wide the layer is. */
+function requireOneUse({ sink }: Match, text: string): void {
+  visit(sink.node.file.root, (node) => {
+    if (node.kind !== 'attribute' || textOf(node) !== text) return;
+    const called = node.start === sink.node.start && node.parent === sink.node;
+    const assigned = node.field === 'left' && node.parent?.kind === 'assignment';
+    if (!called && !assigned) refuse(`line ${lineOf(node)} uses \`${text}\` too`);
+  });
+}
+
+function concatenationOf({ origin, sink }: Match): { readonly cat: Node; readonly list: Node; readonly block: string } {
+  const call = callOf(origin);
+  const list = call ? argument(call, 0, 'tensors') : null;
+  const blocks = elements(list);
+  if (!call || !list || !blocks) return refuse('the list that is concatenated is not written out');
+  if (integer(argument(call, 1, 'dim', 'axis')) !== -1) refuse('the concatenation is not plainly on the last axis');
+  if (call.keywords.has('out')) refuse('the concatenation is written into another tensor');
+  const block = blocks.find(isView);
+  if (!block) refuse('no block has a name');
+  const made = sink.input ? trace(sink.input) : null;
+  if (made?.value.start !== origin.start) refuse('something stands between the concatenation and the layer');
+  const draft = draftFor(sink.node);
+  const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
+  if (reader) refuse(`line ${lineOf(reader)} reads the concatenation too`);
+  return { cat: origin, list, block: flat(block) };
+}
