@@ -122,7 +122,7 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
     quiet,
   );
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
-  const rewrites = oncePerSink(rewritesFor);
+  const rewrites = options.rewrites === false ? () => [] : oncePerSink(rewritesFor);
   const findings = matches.flatMap((match) =>
     match.origin.file === file || match.via?.file === file
       ? (describe(match, options.hints ?? false, rewrites) ?? [])

@@ -10,6 +10,7 @@ import {
   type CancellationToken,
   type CodeActionParams,
   type Connection,
+  type Diagnostic,
   type InitializeParams,
   type ServerCapabilities,
 } from 'vscode-languageserver';
@@ -22,7 +23,7 @@ import { quickFixes, wants } from './features/code-actions';
 import { benchTargets, codeLenses } from './features/code-lens';
 import { actionsInCells, diagnosticsByCell, hoverInCell, lensesInCell, toProgram } from './features/cells';
 import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND } from './features/commands';
-import { diagnosticsOf } from './features/diagnostics';
+import { askedFor, diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
 import { verifyJob } from './features/verify';
@@ -83,7 +84,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     if (!document || !settings.isKnown(uri)) return;
     const started = performance.now();
     try {
-      const diagnostics = diagnosticsOf(ready(), document);
+      const diagnostics = diagnosticsOf(ready(), document, false);
       const byText = notebook ? diagnosticsByCell(notebook, diagnostics) : new Map([[document.text, diagnostics]]);
       for (const [{ uri, version }, list] of byText)
         void connection.sendDiagnostics({ uri, version, diagnostics: list });
@@ -192,16 +193,23 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   /** Only on request: it rewrites and checks again until nothing is left to fix. */
   const fixAllOf = (document: LensDocument, { context }: CodeActionParams) =>
     context.only && wants(context.only, FIX_ALL) && !document.model ? fixAll(ready(), document) : [];
+  /** What a client knows of the diagnostics that it asks about may be older than the document. */
+  const withRewrites = (params: CodeActionParams, now: readonly Diagnostic[]): CodeActionParams => ({
+    ...params,
+    context: { ...params.context, diagnostics: askedFor(now, params.context.diagnostics) },
+  });
   connection.onCodeAction(
     answer(
       (document, params) => {
-        if (document.model?.file != null) return modelFixes(document, params);
-        const fixes = quickFixes(document.text, params, verificationOf(document));
+        const asked = withRewrites(params, diagnosticsOf(ready(), document, true));
+        if (document.model?.file != null) return modelFixes(document, asked);
+        const fixes = quickFixes(document.text, asked, verificationOf(document));
         return [...fixes, ...fixAllOf(document, params)];
       },
       (notebook, params) => {
         const cell = notebook.cells.find(({ uri }) => uri === params.textDocument.uri);
-        const fixes = cell ? quickFixes(cell, params, null) : [];
+        const inCells = diagnosticsByCell(notebook, diagnosticsOf(ready(), notebook.document, true));
+        const fixes = cell ? quickFixes(cell, withRewrites(params, inCells.get(cell) ?? []), null) : [];
         return [...fixes, ...actionsInCells(notebook, fixAllOf(notebook.document, params))];
       },
     ),

@@ -21,6 +21,8 @@ export interface Session {
   readonly engine: Engine;
   /** The analysis of the document as it is now. Synchronous and cached. */
   check(document: LensDocument): Checked;
+  /** The same without rewrites: what has to be there at once after an edit. */
+  find(document: LensDocument): Checked;
   /** What `Engine.check` needs to come to the same findings for another text of this document. */
   options(document: LensDocument): CheckOptions;
   /** The size bindings of the project that a place belongs to. */
@@ -42,6 +44,7 @@ const NOTHING = { findings: [], notes: [], parsed: true } as const;
 
 export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
+  let found = new WeakMap<LensDocument, Checked>();
   const onDisk = new Map<string, TextDocument | undefined>();
 
   const file = (document: LensDocument, path: string): TextDocument | undefined => {
@@ -65,12 +68,12 @@ export function createSession({ engine, projects, documents, settings }: Session
       files: { read: (path) => file(document, path)?.getText() },
     };
   };
-  const analyse = (document: LensDocument): Omit<Checked, 'version'> => {
+  const analyse = (document: LensDocument, rewrites: boolean): Omit<Checked, 'version'> => {
     const { uri, place, tree } = document;
     const own = settings(uri);
     const project = projects.of(place.root);
     if (!own.enable || project.excluded(place)) return NOTHING;
-    const { findings, notes, parsed } = tree.check(options(document));
+    const { findings, notes, parsed } = tree.check({ ...options(document), rewrites });
     return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
   };
   return {
@@ -79,15 +82,24 @@ export function createSession({ engine, projects, documents, settings }: Session
     shapes: ({ root }) => projects.of(root).config.shapes,
     file,
     check(document) {
-      const version = document.text.version;
+      const { version } = document.text;
       const known = checked.get(document);
       if (known?.version === version) return known;
-      const fresh = { version, ...analyse(document) };
+      const fresh = { version, ...analyse(document, true) };
       checked.set(document, fresh);
+      return fresh;
+    },
+    find(document) {
+      const { version } = document.text;
+      const known = [checked, found].map((map) => map.get(document)).find((one) => one?.version === version);
+      if (known) return known;
+      const fresh = { version, ...analyse(document, false) };
+      found.set(document, fresh);
       return fresh;
     },
     forget() {
       checked = new WeakMap();
+      found = new WeakMap();
       onDisk.clear();
       projects.forget();
     },

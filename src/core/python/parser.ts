@@ -32,7 +32,7 @@ export interface ParsedFile extends SourceFile {
   /** Re-parses after changes, re-using what did not change, and closes this one. */
   edited(changes: readonly Change[]): ParsedFile;
   readonly nodeCount: number;
-  /** Comments that contain this text. Walks the whole tree: not for files that do not contain it. */
+  /** Comments that contain this text. */
   commentsWith(part: string): readonly { readonly line: number; readonly text: string }[];
 }
 
@@ -162,12 +162,14 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         return root;
       },
       commentsWith(part) {
-        if (!text.includes(part)) return [];
-        return tree.rootNode
-          .descendantsOfType('comment')
-          .flatMap((node) =>
-            node && node.text.includes(part) ? [{ line: node.startPosition.row + 1, text: node.text }] : [],
-          );
+        const found: { line: number; text: string }[] = [];
+        for (let at = text.indexOf(part); at >= 0;) {
+          const node = tree.rootNode.descendantForIndex(at);
+          const isComment = node?.type === 'comment';
+          if (isComment) found.push({ line: node.startPosition.row + 1, text: node.text });
+          at = text.indexOf(part, isComment ? node.endIndex : at + 1);
+        }
+        return found;
       },
       close() {
         if (open) tree.delete();

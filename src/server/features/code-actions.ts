@@ -1,6 +1,6 @@
 /**
  * Quick fixes from the diagnostics' data: one per rewrite that has edits (the first safe one preferred) and one to verify
- * it, "why no fix" for refused ones, and "ignore on this line". Nothing is recomputed; data of another version than the document's is void.
+ * it, "why no fix" for refused ones, and "ignore on this line". Data of another version than the document's is void.
  */
 import {
   CodeActionKind,

@@ -11,7 +11,7 @@ import { EXPLAIN } from './commands';
 
 /** `benchCommand` is the client's own command where it has a panel. */
 export function codeLenses(session: Session, document: LensDocument, benchCommand: string): CodeLens[] {
-  return session.check(document).findings.map((finding) => {
+  return session.find(document).findings.map((finding) => {
     const amount = finding.materialized ? describeCopy(finding.cost) : 'lazy, nothing copied';
     const target = benchTarget(document, finding);
     const command = target
@@ -22,7 +22,7 @@ export function codeLenses(session: Session, document: LensDocument, benchComman
 }
 
 export function benchTargets(session: Session, document: LensDocument): BenchTarget[] {
-  return session.check(document).findings.flatMap((finding) => benchTarget(document, finding) ?? []);
+  return session.find(document).findings.flatMap((finding) => benchTarget(document, finding) ?? []);
 }
 
 function benchTarget({ uri, place }: LensDocument, finding: Finding): BenchTarget | undefined {

@@ -1,4 +1,5 @@
 /** Findings as diagnostics: the chain as related information, the edits as data. */
+import { isDeepStrictEqual } from 'node:util';
 import {
   DiagnosticSeverity,
   type Diagnostic,
@@ -23,8 +24,9 @@ const SEVERITY: Readonly<Record<Level, DiagnosticSeverity>> = {
   hint: DiagnosticSeverity.Hint,
 };
 
-export function diagnosticsOf(session: Session, document: LensDocument): Diagnostic[] {
-  const { findings, notes, parsed } = session.check(document);
+/** The rewrites are in the data only if asked for: nobody needs them before the cursor is on the diagnostic. */
+export function diagnosticsOf(session: Session, document: LensDocument, rewrites: boolean): Diagnostic[] {
+  const { findings, notes, parsed } = rewrites ? session.check(document) : session.find(document);
   return [
     ...findings.map((finding) => diagnosticOf(session, document, finding)),
     ...notes.map((note) => noteOf(document, note, document.model !== null && !parsed)),
@@ -93,3 +95,9 @@ function lineRange(file: TextDocument | undefined, line: number): Range {
     end: { line, character: content.trimEnd().length },
   };
 }
+
+/** Those among `diagnostics` that a client asks about. */
+export const askedFor = (diagnostics: readonly Diagnostic[], asked: readonly Diagnostic[]): Diagnostic[] =>
+  diagnostics.filter(({ code, range }) =>
+    asked.some((one) => one.source === SOURCE && one.code === code && isDeepStrictEqual(one.range, range)),
+  );
