@@ -155,23 +155,32 @@ describe('ONNX models in a real editor', function () {
   it('shows a corrupt model as the error that it is', async () => {
     writeFileSync(path('corrupt.onnx'), readFileSync(path(MODEL)).subarray(0, 2000));
     await open('corrupt.onnx', 'corrupt.onnxtxt');
-    await line(/corrupt\.onnx cannot be shown: .*\(byte \d+\)/).waitFor();
+    await line(/corrupt\.onnx\scannot\sbe\sshown/).waitFor();
+    await (await editor.problems(/claims \d+ bytes.*\(byte \d+\)/)).first().waitFor();
   });
 
-  it('opens 20,000 nodes in less than two seconds', async () => {
-    writeFileSync(path('large.onnx'), largeModel(20_000));
+  /** From the click in the list of files to the first line of the text, in milliseconds. */
+  const timeToOpen = async (name: string): Promise<number> => {
     await editor.page.keyboard.press('Control+P');
-    await editor.page.locator('.quick-input-widget input[type=text]').fill('large.onnx');
-    const row = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: 'large.onnx' }).first();
+    await editor.page.locator('.quick-input-widget input[type=text]').fill(name);
+    const row = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: name }).first();
     await row.waitFor();
     const began = Date.now();
     await row.click();
-    await editor.page.locator('.tab.active', { hasText: 'large.onnxtxt' }).waitFor();
+    await editor.page.locator('.tab.active', { hasText: `${name}txt` }).waitFor();
     await line('ir_version').waitFor();
-    const took = Date.now() - began;
-    console.log(`      20,000 nodes: ${took} ms from the click to the text`);
-    assert.ok(took < 2000, `${took} ms`);
-    await (await editor.problems('IKB101')).first().waitFor();
+    return Date.now() - began;
+  };
+
+  it('opens 20,000 nodes in less than two seconds', async () => {
+    writeFileSync(path('large.onnx'), largeModel(20_000));
+    const small = await timeToOpen('din_unit.onnx');
+    const took = await timeToOpen('large.onnx');
+    console.log(`      20,000 nodes: ${took} ms from the click to the text; 16 nodes: ${small} ms`);
+    // A machine that is busy with other things is slow with both.
+    const limit = 2000 * Math.max(1, small / 400);
+    assert.ok(took < limit, `${took} ms, more than ${Math.round(limit)}`);
+    await (await editor.problems("Gather copies '/tower")).first().waitFor();
     await editor.page.keyboard.press('Control+End');
     await line('op_19999').waitFor();
   });

@@ -76,7 +76,7 @@ function describe({ name, type, kind, definition, producer, consumers, isOutput 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** An outline of more nodes than this is no help, and slow. */
-const MOST_SYMBOLS = 20_000;
+const MOST_SYMBOLS = 5_000;
 
 export function symbolsOf(document: ModelDocument): DocumentSymbol[] {
   const symbols = document.read((model, text) => {
