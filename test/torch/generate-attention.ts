@@ -74,7 +74,12 @@ export function generateAttention(seed: number): Model {
     ...lines.map((line) => `        ${line}`),
     '',
   ].join('\n');
-  return { name: `attention ${seed}: ${copy}`, text, proof: heads ? HEADS : BATCH };
+  return {
+    name: `attention ${seed}: ${copy}`,
+    text,
+    proof: heads ? HEADS : BATCH,
+    large: heads ? LARGE_HEADS : LARGE_BATCH,
+  };
 }
 
 function distract(r: Random, lines: string[], key: string): void {
@@ -106,3 +111,11 @@ const HEADS = SAMPLES(`    for batch, length in ((1, 1), (3, 3)):
         mask[..., 0] = True
         q, k, v = torch.randn(batch, 4, length, 4), torch.randn(batch, 2, length, 4), torch.randn(batch, 2, length, 4)
         yield f"B={batch} L={length}", (q, k, v, mask, torch.arange(batch))`);
+
+const LARGE = (list: string): string =>
+  `import torch\n\n\ndef build(m):\n    return m.Model()\n\n\ndef large():\n    return (${list})\n`;
+
+const KV = (rows: number, heads: number): string => Array(2).fill(`torch.randn(${rows}, ${heads}, 64, 32)`).join(', ');
+const MASK = (rows: number): string => `torch.ones(${rows}, 1, 2, 64, dtype=torch.bool)`;
+const LARGE_BATCH = LARGE(`torch.randn(64, 4, 2, 32), ${KV(4, 4)}, ${MASK(64)}, torch.arange(64) // 16`);
+const LARGE_HEADS = LARGE(`torch.randn(16, 4, 2, 32), ${KV(16, 2)}, ${MASK(16)}, torch.arange(16)`);

@@ -21,7 +21,7 @@ const EXPANDS: readonly [string, ...string[]] = [
   'target.unsqueeze(1).expand_as(k)',
 ];
 
-export function generateUnit(seed: number): Model {
+export function generateUnit(seed: number, scale = 1): Model {
   const r = random(seed + 2_000_000);
   const lines = ['B, T, D = hist.shape', 'k = hist', `q = ${r.pick(EXPANDS)}`];
   if (r.chance(0.2)) lines.push(r.pick(['k = k * 0.5', 'q = q * 2.0', 'target = target + 1.0', 'T = T + 0']));
@@ -39,7 +39,7 @@ export function generateUnit(seed: number): Model {
       r.chance(0.5) ? 'return x + q.sum()' : 'return x',
     ]),
   );
-  const width = 4 * count;
+  const width = 4 * scale * count;
   return model(
     `unit ${seed}`,
     lines,
@@ -49,10 +49,11 @@ export function generateUnit(seed: number): Model {
       `self.mlp = nn.Sequential(nn.Linear(${width}, 5), nn.Tanh(), nn.Linear(5, 1))`,
     ],
     UNIT,
+    largeArguments(`torch.randn(8, ${4 * scale}), torch.randn(8, 512, ${4 * scale})`),
   );
 }
 
-export function generateCompression(seed: number): Model {
+export function generateCompression(seed: number, scale = 1): Model {
   const r = random(seed + 3_000_000);
   const copy = r.pick([
     'user[cand_to_user]',
@@ -83,8 +84,14 @@ export function generateCompression(seed: number): Model {
     `compression ${seed}: ${copy}`,
     lines,
     'user, cand, ctx, cand_to_user',
-    ['self.weight = nn.Parameter(torch.randn(3, 6))', 'self.wide = nn.Parameter(torch.randn(3, 7))'],
+    [
+      `self.weight = nn.Parameter(torch.randn(3, ${4 * scale + 2}))`,
+      `self.wide = nn.Parameter(torch.randn(3, ${4 * scale + 3}))`,
+    ],
     COMPRESSION,
+    largeArguments(
+      `torch.randn(8, ${4 * scale}, 16), torch.randn(512, 2, 16), torch.randn(512, 1, 16), torch.arange(512) // 64`,
+    ),
   );
 }
 
@@ -94,6 +101,7 @@ function model(
   parameters: string,
   members: readonly string[],
   proof: string,
+  large: string,
 ): Model {
   const text = [
     '# ikbo: index cand_to_user many-to-one',
@@ -110,8 +118,11 @@ function model(
     ...lines.map((line) => `        ${line}`),
     '',
   ].join('\n');
-  return { name, text, proof };
+  return { name, text, proof, large };
 }
+
+const largeArguments = (list: string): string =>
+  `import torch\n\n\ndef build(m):\n    return m.Model()\n\n\ndef large():\n    return (${list})\n`;
 
 const UNIT = `import torch
 

@@ -9,6 +9,8 @@ export interface Model {
   readonly text: string;
   /** Python: `build(module)` and `samples()` for the proof. */
   readonly proof: string;
+  /** Python: `build(module)` and `large()`, arguments of which the copy is by far the largest part. */
+  readonly large: string;
 }
 
 export interface Random {
@@ -92,7 +94,8 @@ const WRITES: readonly [string, ...string[]] = [
   'torch.add(user, 1.0, out=user)',
 ];
 
-export function generate(seed: number): Model {
+/** `scale` widens what is copied. */
+export function generate(seed: number, scale = 1): Model {
   const r = random(seed);
   const copy = r.pick(COPIES);
   const lines: string[] = ['n = cand.shape[0] // max(user.shape[0], 1)'];
@@ -118,7 +121,7 @@ export function generate(seed: number): Model {
   const alone = r.chance(0.25);
   const cand = r.pick(['cand', 'cand', 'cand', 'cand * 0.5', inline ? 'cand * user.mean()' : `cand + ${name}.sum()`]);
   const operands = alone ? [value] : shuffle(r, [value, cand, ...(r.chance(0.4) ? ['ctx'] : [])]);
-  const width = operands.reduce((sum, o) => sum + (o === cand ? 3 : o === 'ctx' ? 2 : 4), 0);
+  const width = operands.reduce((sum, o) => sum + (o === cand ? 3 : o === 'ctx' ? 2 : 4 * scale), 0);
   const axis = r.pick(['-1', '-1', copy.layout === 'steps' ? '2' : '1']);
   const cat = `torch.cat([${operands.join(', ')}], ${r.pick(['dim=', ''])}${axis})`;
   let input = alone ? value : cat;
@@ -142,7 +145,12 @@ export function generate(seed: number): Model {
   const returned =
     r.chance(0.15) && !inline ? [target, name] : r.chance(0.1) && input === 'x' ? [target, 'x'] : [target];
   lines.push(`return ${returned.join(', ')}`);
-  return { name: `model ${seed}: ${copy.expression}`, text: text(lines, copy, sink, width, r), proof: proofOf(copy) };
+  return {
+    name: `model ${seed}: ${copy.expression}`,
+    text: text(lines, copy, sink, width, 4 * scale, r),
+    proof: proofOf(copy),
+    large: largeOf(copy, 4 * scale),
+  };
 }
 
 function product(sink: 'linear' | 'mlp' | 'functional' | 'matmul', input: string): string {
@@ -158,7 +166,7 @@ function shuffle(r: Random, items: readonly string[]): string[] {
   return out;
 }
 
-function text(lines: readonly string[], copy: Copy, sink: string, width: number, r: Random): string {
+function text(lines: readonly string[], copy: Copy, sink: string, width: number, user: number, r: Random): string {
   const members = [
     ...(sink === 'linear' ? [`self.fc = nn.Linear(${width}, 5${r.chance(0.3) ? ', bias=False' : ''})`] : []),
     ...(sink === 'mlp' ? [`self.mlp = nn.Sequential(nn.Linear(${width}, 6), nn.GELU(), nn.Linear(6, 5))`] : []),
@@ -166,7 +174,7 @@ function text(lines: readonly string[], copy: Copy, sink: string, width: number,
       ? [`self.weight = nn.Parameter(torch.randn(5, ${width}))`, 'self.bias = nn.Parameter(torch.randn(5))']
       : []),
     ...(sink === 'matmul' ? [`self.matrix = nn.Parameter(torch.randn(${width}, 5))`] : []),
-    ...(lines.some((line) => line.includes('self.tower')) ? ['self.tower = nn.Linear(4, 4)'] : []),
+    ...(lines.some((line) => line.includes('self.tower')) ? [`self.tower = nn.Linear(${user}, ${user})`] : []),
     'self.act = nn.SiLU()',
     'self.fc2 = nn.Linear(5, 5)',
     'self.flag = True',
@@ -208,4 +216,13 @@ function proofOf(copy: Copy): string {
         yield f"B={batch} T={steps}", (torch.randn(batch, 4), torch.randn(batch, steps, 3), torch.randn(batch, steps, 2))`,
   };
   return `import torch\n\n\ndef build(m):\n    return m.Model()\n\n\ndef samples():${rows[copy.layout]}\n`;
+}
+
+function largeOf(copy: Copy, user: number): string {
+  const rest = {
+    rows: `(torch.randn(8, ${user}), torch.randn(4096, 3), torch.randn(4096, 2)${copy.index ? ', torch.arange(4096) % 8' : ''})`,
+    one: `(torch.randn(1, ${user}), torch.randn(4096, 3), torch.randn(4096, 2))`,
+    steps: `(torch.randn(8, ${user}), torch.randn(8, 512, 3), torch.randn(8, 512, 2))`,
+  };
+  return `import torch\n\n\ndef build(m):\n    return m.Model()\n\n\ndef large():\n    return ${rest[copy.layout]}\n`;
 }
