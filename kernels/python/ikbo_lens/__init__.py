@@ -4,7 +4,6 @@ In ranking, one user meets many candidates. Instead of copying the user's rows o
 with a map that says where they go: `repeats`, `tile`, `index` or `expand`.
 """
 
-from . import operators as _operators  # registers torch.ops.ikbo_lens
 from .attention import attention
 from .backend import Backend, backend, use
 from .linear import cat_linear, linear_compression

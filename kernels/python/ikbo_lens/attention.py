@@ -11,6 +11,7 @@ from . import folded
 from .backend import native, plain, warn_once
 from .flat import flat_map
 from .maps import Map
+from .operators import call
 
 
 def attention(
@@ -89,7 +90,7 @@ def _native(query: Tensor, key: Tensor, value: Tensor, kv_map: Map, scale: Optio
         heads[1:] = (x.expand(-1, heads[0].shape[1], -1, -1) for x in heads[1:])
     repeats, index = flat_map([kv_map], (key.shape[0],), key)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    out = torch.ops.ikbo_lens.attention(*(x.transpose(1, 2) for x in heads), index, repeats, scale).transpose(1, 2)
+    out = call("attention", heads, *(x.transpose(1, 2) for x in heads), index, repeats, scale).transpose(1, 2)
     return (out.squeeze(1) if query.dim() == 3 else out).contiguous()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Literal, Optional, Sequence, Set
+from typing import Dict, Literal, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ _PLAIN = (Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 _BY_CHOICE = 'on the CPU the native kernels are slower for some shapes and processors; use("native") takes them'
 _choice: Optional[Choice] = None
 _warned: Set[str] = set()
+_decided: Dict[Tuple[str, str, torch.dtype], bool] = {}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ def use(wanted: Choice) -> None:
     global _choice
     _choice = _known(wanted)
     _warned.clear()
+    _decided.clear()
 
 
 def choice() -> Choice:
@@ -98,6 +100,13 @@ def _transformed() -> bool:
 @torch.compiler.assume_constant_result  # a decision for the process: torch.compile need not look inside
 def wanted(name: str, kind: str, dtype: torch.dtype) -> bool:
     """Whether the choice, the device and the type speak for the library; says once why not, where one could expect it."""
+    decided = _decided.get((name, kind, dtype))
+    if decided is None:
+        decided = _decided[name, kind, dtype] = _decide(name, kind, dtype)
+    return decided
+
+
+def _decide(name: str, kind: str, dtype: torch.dtype) -> bool:
     if choice() == "torch":
         return False
     reason = _refusal(kind)

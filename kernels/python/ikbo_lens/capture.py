@@ -32,13 +32,11 @@ def capture_id(stream: int) -> int:
 
 
 @contextmanager
-def outside(active: bool) -> Iterator[None]:
+def outside_capture() -> Iterator[None]:
     """Lets this thread allocate while a capture goes on, as torch's own allocator does."""
     mode = c.c_int(_RELAXED)
-    if active:
-        _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
+    _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
     try:
         yield
     finally:
-        if active:
-            _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
+        _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))

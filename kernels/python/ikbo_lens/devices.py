@@ -7,16 +7,15 @@ graph belongs to that graph alone and lives as long as the process.
 from __future__ import annotations
 
 import ctypes as c
-import functools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Hashable, Tuple
+from typing import Callable, Dict, Hashable, Optional, Tuple
 
 import torch
 
 from . import abi
-from .capture import capture_id, capturing, outside
+from .capture import capture_id, outside_capture
 from .library import Library, library
 
 #: Workspace kept on a device for later calls; beyond it, what was not used for longest goes.
@@ -28,10 +27,19 @@ class Refused(Exception):
 
 
 @dataclass
-class _Operator:
+class Operator:
+    """An operator that the library has made for one shape."""
+
+    name: str
     handle: c.c_void_p
-    workspace: int = 0
+    workspace: int
+    prepare: Callable[..., int]
+    run: Callable[..., int]
     prepared: bool = False
+
+    def kernel(self) -> str:
+        """The kernel that ran last."""
+        return library().functions.ikbo_op_kernel(self.handle).decode()
 
 
 class Device:
@@ -40,8 +48,8 @@ class Device:
     def __init__(self, loaded: Library, device: torch.device):
         self._library, self._device = loaded, device
         self._lock = threading.Lock()
-        self._kept: "OrderedDict[Hashable, _Operator]" = OrderedDict()
-        self._of_graphs: "dict[Hashable, _Operator]" = {}
+        self._kept: "OrderedDict[Hashable, Operator]" = OrderedDict()
+        self._of_graphs: "dict[Hashable, Operator]" = {}
         self._handle = c.c_void_p()
         ordinal = -1 if device.type == "cpu" else device.index
         self._check(loaded.functions.ikbo_device_open(ordinal, c.byref(self._handle)))
@@ -52,50 +60,63 @@ class Device:
         self._check(self._library.functions.ikbo_device_describe(self._handle, c.byref(info)))
         return f"{info.name.decode()}, {info.detail.decode()}"
 
-    def run(self, name: str, shape: c.Structure, args: c.Structure, data_free: bool = False) -> str:
-        """Runs operator `name` on torch's current stream and returns the name of its kernel.
+    def run(
+        self, name: str, key: Hashable, shape: Callable[[], c.Structure], args: c.Structure, data_free: bool = False
+    ) -> Operator:
+        """Runs operator `name` on torch's current stream. `key` stands for what `shape` makes: it is made once for each.
 
         Weights and maps are taken in again by every call: they may have changed in ways that torch does not see.
         `data_free`: there are none, so the operator is prepared once.
         Raises Refused, IndexError for an index out of range, MemoryError, RuntimeError for what the driver says.
         """
-        stream = torch.cuda.current_stream(self._device).cuda_stream if self._device.type == "cuda" else 0
-        captured = capturing(self._device)
-        functions = self._library.functions
+        stream, captured = None, False
+        if self._device.type == "cuda":
+            stream = torch._C._cuda_getCurrentRawStream(self._device.index)
+            captured = torch.cuda.is_current_stream_capturing()
         with self._lock:
-            with outside(captured):
-                operator = self._operator(name, shape, stream, captured)
-                if not (data_free and operator.prepared):
-                    operator.prepared = False
+            if captured:
+                with outside_capture():
+                    operator = self._of_graph(name, (name, key, stream, capture_id(stream)), shape)
                     # What does not depend on data is not for the graph to repeat.
-                    aside = torch.cuda.Stream(self._device).cuda_stream if captured and data_free else stream
-                    self._check(getattr(functions, f"ikbo_{name}_prepare")(operator.handle, c.byref(args), aside))
-                    operator.prepared = True
-            self._check(getattr(functions, f"ikbo_{name}_run")(operator.handle, c.byref(args), stream))
-            return functions.ikbo_op_kernel(operator.handle).decode()
+                    aside = torch.cuda.Stream(self._device).cuda_stream if data_free else stream
+                    self._prepare(operator, args, aside, data_free)
+            else:
+                operator = self._kept_for(name, (name, key, stream), shape)
+                self._prepare(operator, args, stream, data_free)
+            self._check(operator.run(operator.handle, c.byref(args), stream))
+        return operator
 
-    def _operator(self, name: str, shape: c.Structure, stream: int, captured: bool) -> _Operator:
-        key: Tuple[Hashable, ...] = (name, bytes(shape), stream)
-        if captured:
-            key = (*key, capture_id(stream))
-            if key not in self._of_graphs:
-                self._of_graphs[key] = self._create(name, shape)
-            return self._of_graphs[key]
-        if key not in self._kept:
-            self._kept[key] = self._create(name, shape)
+    def _prepare(self, operator: Operator, args: c.Structure, stream: Optional[int], data_free: bool) -> None:
+        if data_free and operator.prepared:
+            return
+        operator.prepared = False
+        self._check(operator.prepare(operator.handle, c.byref(args), stream))
+        operator.prepared = True
+
+    def _kept_for(self, name: str, key: Hashable, shape: Callable[[], c.Structure]) -> Operator:
+        operator = self._kept.get(key)
+        if operator is None:
+            operator = self._kept[key] = self._create(name, shape())
             self._make_room()
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        else:
+            self._kept.move_to_end(key)
+        return operator
 
-    def _create(self, name: str, shape: c.Structure) -> _Operator:
+    def _of_graph(self, name: str, key: Hashable, shape: Callable[[], c.Structure]) -> Operator:
+        operator = self._of_graphs.get(key)
+        if operator is None:
+            operator = self._of_graphs[key] = self._create(name, shape())
+        return operator
+
+    def _create(self, name: str, shape: c.Structure) -> Operator:
         functions, handle = self._library.functions, c.c_void_p()
-        create = getattr(functions, f"ikbo_{name}_create")
+        create, prepare, run = (getattr(functions, f"ikbo_{name}_{verb}") for verb in ("create", "prepare", "run"))
         status = create(self._handle, c.byref(shape), c.byref(handle))
         if status == abi.OUT_OF_MEMORY and self._device.type == "cuda":
             torch.cuda.empty_cache()  # what torch holds back is not the library's to use
             status = create(self._handle, c.byref(shape), c.byref(handle))
         self._check(status)
-        return _Operator(handle, functions.ikbo_op_workspace_bytes(handle))
+        return Operator(name, handle, functions.ikbo_op_workspace_bytes(handle), prepare, run)
 
     def _make_room(self) -> None:
         """Frees the operators that were not used for longest; never the newest."""
@@ -118,15 +139,22 @@ class Device:
         raise (MemoryError if status == abi.OUT_OF_MEMORY else RuntimeError)(f"ikbo_lens: the native library: {text}.")
 
 
-@functools.lru_cache(maxsize=None)
-def _opened(kind: str, index: int) -> Device:
-    return Device(library(), torch.device(kind, index) if kind == "cuda" else torch.device(kind))
+_opening = threading.Lock()
+_opened: Dict[Tuple[str, Optional[int]], Device] = {}
 
 
 def device_of(x: torch.device) -> Device:
     """The native device for torch's `x`, opened at first use. Raises Refused where there is none."""
+    index = torch.cuda.current_device() if x.type == "cuda" and x.index is None else x.index
+    found = _opened.get((x.type, index))
+    if found is not None:
+        return found
     if library().missing:
         raise Refused(library().missing)
     if x.type not in ("cpu", "cuda"):
         raise Refused(f"the native library has no kernels for device type {x.type}")
-    return _opened(x.type, torch.cuda.current_device() if x.type == "cuda" and x.index is None else x.index or 0)
+    with _opening:
+        if (x.type, index) not in _opened:
+            _opened[x.type, index] = Device(library(), torch.device(x.type, index))
+        return _opened[x.type, index]
+

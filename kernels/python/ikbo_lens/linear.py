@@ -12,6 +12,7 @@ from . import abi, decomposed
 from .backend import native, warn_once
 from .flat import autocast, flat_map, flat_rows
 from .maps import Map
+from .operators import call
 
 #: A tensor as it is, or a tensor with the map (or maps, applied in order) that replicates it.
 Block = Union[Tensor, Tuple[Tensor, Map], Tuple[Tensor, Map, Map]]
@@ -46,7 +47,8 @@ def cat_linear(blocks: Sequence[Block], weight: Tensor, bias: Optional[Tensor] =
     xs, (weight, *biases) = tensors[: len(parts)], tensors[len(parts) :]
     repeats, index = zip(*(flat_map(p.maps, tuple(p.x.shape[:-1]), p.x) for p in parts))
     flat = [flat_rows(x, 1) for x in xs]
-    out = torch.ops.ikbo_lens.cat_linear(flat, list(index), list(repeats), weight, biases[0] if biases else None)
+    bias = biases[0] if biases else None
+    out = call("cat_linear", tensors, flat, list(index), list(repeats), weight, bias)
     return out.reshape(*parts[0].shape[:-1], weight.shape[0])
 
 
@@ -75,7 +77,8 @@ def linear_compression(blocks: Sequence[Block], weight: Tensor) -> Tensor:
     user = 0 if parts[0].maps else 1
     repeats, index = flat_map(parts[user].maps, tuple(parts[user].x.shape[:-2]), parts[user].x)
     flat = [flat_rows(x, 2) for x in xs]
-    out = torch.ops.ikbo_lens.linear_compression(flat[user], flat[1 - user], index, repeats, weight_, user == 1)
+    args = (flat[user], flat[1 - user], index, repeats, weight_, user == 1)
+    out = call("linear_compression", [*xs, weight_], *args)
     return out.reshape(*parts[0].shape[:-2], *out.shape[1:])
 
 

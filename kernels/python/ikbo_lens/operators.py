@@ -37,27 +37,30 @@ def _cat_linear(
     x: List[Tensor], index: List[Optional[Tensor]], repeats: List[int], weight: Tensor, bias: Optional[Tensor]
 ) -> Tensor:
     out = _cat_linear_fake(x, index, repeats, weight, bias)
-    rows = out.shape[0]
+    rows, outputs = out.shape
     _check_alike("cat_linear", [*x, weight, bias], index)
     _check("cat_linear", sum(block.shape[1] for block in x) == weight.shape[1], "the widths do not sum to the weight's")
     _check("cat_linear", all(i is None or i.shape == (rows,) for i in index), "an index is not one entry a row")
     if rows == 0:
         return out
-    x, weight = [_rows(block) for block in x], _rows(weight)
-    shape = abi.ConcatLinearShape(
-        dtype=_dtype(out), stage=abi.BEST, blocks=len(x), has_bias=bias is not None, rows=rows,
-        outputs=out.shape[1], weight_stride=_stride(weight), out_stride=out.shape[1],
-    )
-    for i, block in enumerate(x):
-        kind, bits = _map(block.shape[0], repeats[i], index[i], rows)
-        shape.block[i] = abi.Block(block.shape[0], block.shape[1], _stride(block), kind, bits, repeats[i])
-    bias = None if bias is None else bias.contiguous()
+    x, weight, bias = [_rows(block) for block in x], _rows(weight), bias if bias is None else bias.contiguous()
+    blocks = tuple((*block.shape, _stride(block), *_map(block, n, i), n) for block, n, i in zip(x, repeats, index))
+    key = (out.dtype, rows, outputs, _stride(weight), bias is not None, blocks)
+
+    def shape() -> abi.ConcatLinearShape:
+        made = abi.ConcatLinearShape(
+            dtype=abi.DTYPES[out.dtype], stage=abi.BEST, blocks=len(x), has_bias=bias is not None, rows=rows,
+            outputs=outputs, weight_stride=_stride(weight), out_stride=outputs,
+        )
+        for i, block in enumerate(blocks):
+            made.block[i] = abi.Block(*block)
+        return made
 
     def native(index: Sequence[Optional[Tensor]]) -> None:
         args = abi.ConcatLinearArgs(weight=weight.data_ptr(), bias=_pointer(bias), out=out.data_ptr())
         for i, block in enumerate(x):
             args.x[i], args.index[i] = block.data_ptr(), _pointer(index[i])
-        device_of(out.device).run("concat_linear", shape, args)
+        device_of(out.device).run("concat_linear", key, shape, args)
 
     def pytorch() -> Tensor:
         return decomposed.contract(list(zip(x, _maps(index, repeats))), weight, bias, -1)
@@ -103,16 +106,19 @@ def _linear_compression(
     if batch == 0:
         return out
     user, candidate, weight = user.contiguous(), candidate.contiguous(), _rows(weight)
-    kind, bits = _map(user.shape[0], repeats, index, batch)
-    shape = abi.LinearCompressionShape(
-        dtype=_dtype(out), stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
-        users=user.shape[0], outputs=out.shape[1], columns=columns, user_width=user.shape[1], candidate_width=width,
-        weight_stride=_stride(weight), candidate_first=candidate_first,
-    )
+    kind, bits = _map(user, repeats, index)
+    key = (out.dtype, *user.shape, *candidate.shape, kind, bits, repeats, weight.shape[0], _stride(weight), candidate_first)
+
+    def shape() -> abi.LinearCompressionShape:
+        return abi.LinearCompressionShape(
+            dtype=abi.DTYPES[out.dtype], stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
+            users=user.shape[0], outputs=out.shape[1], columns=columns, user_width=user.shape[1], candidate_width=width,
+            weight_stride=_stride(weight), candidate_first=candidate_first,
+        )
 
     def native(index: Sequence[Optional[Tensor]]) -> None:
         pointers = (user.data_ptr(), candidate.data_ptr(), _pointer(index[0]), weight.data_ptr(), out.data_ptr())
-        device_of(out.device).run("linear_compression", shape, abi.LinearCompressionArgs(*pointers))
+        device_of(out.device).run("linear_compression", key, shape, abi.LinearCompressionArgs(*pointers))
 
     def pytorch() -> Tensor:
         blocks = [(user, *_maps([index], [repeats])), (candidate, ())]
@@ -159,11 +165,14 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, index: Optional[Tensor], repeats
     if batch == 0:
         return out
     q, k, v = (_aligned(x.contiguous()) for x in (q, k, v))
-    kind, bits = _map(users, repeats, index, batch)
-    shape = abi.AttentionShape(
-        dtype=_dtype(q), stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
-        users=users, queries=queries, heads=heads, key_heads=key_heads, head_width=width, keys=keys, scale=scale,
-    )
+    kind, bits = _map(k, repeats, index)
+    key = (q.dtype, *q.shape, *k.shape, kind, bits, repeats, scale)
+
+    def shape() -> abi.AttentionShape:
+        return abi.AttentionShape(
+            dtype=abi.DTYPES[q.dtype], stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
+            users=users, queries=queries, heads=heads, key_heads=key_heads, head_width=width, keys=keys, scale=scale,
+        )
 
     def native(index: Sequence[Optional[Tensor]]) -> None:
         if index[0] is not None and capturing(q.device):
@@ -171,7 +180,7 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, index: Optional[Tensor], repeats
         args = abi.AttentionArgs(
             q=q.data_ptr(), k=k.data_ptr(), v=v.data_ptr(), index=_pointer(index[0]), out=out.data_ptr()
         )
-        device_of(q.device).run("attention", shape, args, data_free=index[0] is None)
+        device_of(q.device).run("attention", key, shape, args, data_free=index[0] is None)
 
     def pytorch() -> Tensor:
         return _attention_in_pytorch(q, k, v, index, repeats, scale)
@@ -215,6 +224,22 @@ def _attention_backward(ctx, grad):
 
 
 # --- shared
+
+
+def call(name: str, tensors: Sequence[Tensor], *args: object) -> Tensor:
+    """Operator `name` on `args`; `tensors` are those of them that a gradient may be wanted of.
+
+    PyTorch's dispatcher takes longer than some of the kernels. Where it has nothing to do, it is left out.
+    """
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch.jit.is_tracing()
+        or any(type(x) not in (Tensor, torch.nn.Parameter) for x in tensors)
+        or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
+    ):
+        return getattr(torch.ops.ikbo_lens, name)(*args)
+    return _IMPLEMENTATIONS[name](*args)
 
 
 def _either(
@@ -264,17 +289,13 @@ def _check_alike(name: str, tensors: Sequence[Optional[Tensor]], index: Sequence
     _check(name, integral, "an index must be int32 or int64, on the device of the tensors")
 
 
-def _dtype(x: Tensor) -> int:
-    return abi.DTYPES.get(x.dtype, -1)
-
-
-def _map(sources: int, repeats: int, index: Optional[Tensor], rows: int) -> Tuple[int, int]:
+def _map(source: Tensor, repeats: int, index: Optional[Tensor]) -> Tuple[int, int]:
     """Kind of the map in the ABI, and the bits of its index."""
     if index is not None:
         return abi.INDEX, 8 * index.element_size()
     if repeats == 1:
         return abi.NONE, 0
-    return (abi.ALL if sources == 1 else abi.REPEATS), 0
+    return (abi.ALL if source.shape[0] == 1 else abi.REPEATS), 0
 
 
 def _maps(index: Sequence[Optional[Tensor]], repeats: Sequence[int]) -> List[Tuple[Map, ...]]:
@@ -310,19 +331,15 @@ def _sum_rows(grad: Tensor, index: Optional[Tensor], repeats: int, sources: int)
     return total.index_add(0, rows, grad.to(wide)).to(grad.dtype)
 
 
-def _register(name: str, implementation, fake, setup, backward) -> None:
-    operator = f"ikbo_lens::{name}"
-    torch.library.impl(operator, ("cpu", "cuda"), implementation)
-    torch.library.register_fake(operator, fake)
-    torch.library.register_autograd(operator, backward, setup_context=setup)
-
-
-_register("cat_linear", _cat_linear, _cat_linear_fake, _cat_linear_setup, _cat_linear_backward)
-_register(
-    "linear_compression",
-    _linear_compression,
-    _linear_compression_fake,
-    _linear_compression_setup,
-    _linear_compression_backward,
-)
-_register("attention", _attention, _attention_fake, _attention_setup, _attention_backward)
+_IMPLEMENTATIONS = {"cat_linear": _cat_linear, "linear_compression": _linear_compression, "attention": _attention}
+_FAKES = {"cat_linear": _cat_linear_fake, "linear_compression": _linear_compression_fake, "attention": _attention_fake}
+_BACKWARDS = {
+    "cat_linear": (_cat_linear_setup, _cat_linear_backward),
+    "linear_compression": (_linear_compression_setup, _linear_compression_backward),
+    "attention": (_attention_setup, _attention_backward),
+}
+for _name, _implementation in _IMPLEMENTATIONS.items():
+    _setup, _backward = _BACKWARDS[_name]
+    torch.library.impl(f"ikbo_lens::{_name}", ("cpu", "cuda"), _implementation)
+    torch.library.register_fake(f"ikbo_lens::{_name}", _FAKES[_name])
+    torch.library.register_autograd(f"ikbo_lens::{_name}", _backward, setup_context=_setup)

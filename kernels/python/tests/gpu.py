@@ -29,8 +29,9 @@ run_native = Device.run
 
 
 def recording(self, *args, **options):
-    RAN.append(run_native(self, *args, **options))
-    return RAN[-1]
+    operator = run_native(self, *args, **options)
+    RAN.append(operator.kernel())
+    return operator
 
 
 Device.run = recording
@@ -341,7 +342,7 @@ def autocast_and_fp32():
     expect(len(texts) == 1 and "bfloat16, not float32" in texts[0], str(texts))
 
 
-def milliseconds(forms, seconds=0.25):
+def milliseconds(forms, seconds=0.15):
     """Median of batches, back to back, all forms in turns: what a caller sees, host time included where it is longer."""
     times = {name: [] for name in forms}
     counts = {}
@@ -372,10 +373,28 @@ def chosen(backend, form):
     return call
 
 
+def replayed(form):
+    """`form` in a CUDA graph: what the device alone takes. None where it cannot be captured."""
+    form()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            form()
+    except Exception:
+        torch.cuda.synchronize()
+        return None
+    return graph.replay
+
+
 def line(what, forms):
-    times = milliseconds(forms)
-    base = times["pytorch form"]
-    print(f"TIME {what:62}", "  ".join(f"{name} {ms:.4f}" for name, ms in times.items()), f" ikbo/pytorch form {times['ikbo'] / base:.2f}", flush=True)
+    """Calls one by one, and replays of graphs of them."""
+    graphs = {f"{name}, graph": replayed(form) for name, form in forms.items()}
+    times = milliseconds({**forms, **{name: replay for name, replay in graphs.items() if replay}})
+    ratios = [f"{times['ikbo'] / times['pytorch form']:.2f}"]
+    if "ikbo, graph" in times and "pytorch form, graph" in times:
+        ratios.append(f"{times['ikbo, graph'] / times['pytorch form, graph']:.2f}")
+    print(f"TIME {what:58}", "  ".join(f"{name} {ms:.4f}" for name, ms in times.items()), " ikbo/pytorch form", *ratios, flush=True)
 
 
 @torch.no_grad()
@@ -407,6 +426,12 @@ def times():
         form = lambda: cat_linear([(user, a_map), cand], w)
         line(f"the least problem, cat_linear {name}", {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form)})
     ikbo_lens.use("auto")
+    form = lambda: cat_linear([(user, ikbo_lens.repeats(16)), cand], w)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(200):
+        form()
+    print(f"TIME on the host, a call of the least problem {(time.perf_counter() - start) / 200 * 1e3:.4f} ms")
     start = time.perf_counter()
     for rows in range(65, 85):
         cat_linear([(user[:1], ikbo_lens.expand(rows)), random(rows, 64)], w)

@@ -71,7 +71,7 @@ class Operators(Case):
     def test_the_library_did_it(self):
         """Nothing above can pass by falling back: the operators are called, and their kernels have names."""
         seen, run = [], Device.run
-        Device.run = lambda self, name, *args, **kw: seen.append((name, run(self, name, *args, **kw)))
+        Device.run = lambda self, name, *args, **kw: seen.append((name, run(self, name, *args, **kw).kernel()))
         self.addCleanup(setattr, Device, "run", run)
         x, m = torch.randn(2, 4), ikbo_lens.repeats(3)
         cat_linear([(x, m), torch.randn(6, 4)], torch.randn(5, 8))
@@ -329,9 +329,10 @@ class Fallback(unittest.TestCase):
 
     def forget(self):
         library.cache_clear()
-        devices._opened.cache_clear()
+        devices._opened.clear()
         backend._choice = None
         backend._warned.clear()
+        backend._decided.clear()
 
     def said(self, form):
         with warnings.catch_warnings(record=True) as caught:
