@@ -7,6 +7,7 @@ graph belongs to that graph alone and lives as long as the process.
 from __future__ import annotations
 
 import ctypes as c
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -141,6 +142,18 @@ class Device:
 
 _opening = threading.Lock()
 _opened: Dict[Tuple[str, Optional[int]], Device] = {}
+_forked = False
+
+
+def _after_fork() -> None:
+    """The threads of the library stay in the parent: waiting for them would last for ever."""
+    global _forked
+    _forked = len(_opened) > 0
+    _opened.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def device_of(x: torch.device) -> Device:
@@ -151,6 +164,8 @@ def device_of(x: torch.device) -> Device:
         return found
     if library().missing:
         raise Refused(library().missing)
+    if _forked:
+        raise Refused("this process was forked from one in which the library's threads were running; spawn it instead")
     if x.type not in ("cpu", "cuda"):
         raise Refused(f"the native library has no kernels for device type {x.type}")
     with _opening:

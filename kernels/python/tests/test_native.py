@@ -1,5 +1,6 @@
 """The native library through torch.ops.ikbo_lens, on the CPU, against PyTorch's form. Skipped where it is not built."""
 
+import contextlib
 import io
 import os
 import sys
@@ -370,6 +371,19 @@ class Fallback(unittest.TestCase):
     def test_a_file_that_is_no_library(self):
         self.start_anew(IKBO_LENS_LIBRARY=__file__)
         self.assertRegex(str(ikbo_lens.backend()), "cannot be used: .*invalid ELF header")
+
+    def test_a_forked_process_does_not_wait_for_its_parents_threads(self):
+        self.start_anew(IKBO_LENS_BACKEND="native")
+        if library().missing:
+            self.skipTest(library().missing)
+        self.all_three_twice()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            with contextlib.suppress(BaseException):
+                code = 0 if any("forked" in text for text in self.said(self.all_three_twice)) else 2
+            os._exit(code)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 
     def test_another_abi(self):
         self.start_anew()
