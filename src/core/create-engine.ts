@@ -40,6 +40,17 @@ const declined = (path: string, message: string): Analysis => ({
 
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
 
+const SYNTAX_ERROR = 'syntax error; what it touches was not analysed';
+const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
+
+/** The innermost broken node on the way to the first error. */
+function firstError(root: Node): Node | null {
+  if (!root.broken) return null;
+  let at = root;
+  for (let inner: Node | undefined = root; inner; inner = at.children.find((child) => child.broken)) at = inner;
+  return at;
+}
+
 /** Below this the parse costs nothing worth saving, and it tells of a broken file. */
 const SHORT = 2048;
 
@@ -112,7 +123,7 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
     project,
     {
       onSink: (event) => judge.collect(event),
-      onNote: (node, message) => notes.push({ path: file.path, line: positionOf(node.file, node.start).line, message }),
+      onNote: (node, message) => notes.push({ path: file.path, line: lineOf(node), message }),
       manyToOne: bindings.manyToOne,
       onName(symbol, name) {
         const given = names.get(symbol) ?? [];
@@ -129,7 +140,14 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
       : [],
   );
   const kept = suppress(file.path, comments, findings);
-  return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
+  const error = firstError(file.root);
+  return {
+    findings: kept.findings,
+    suppressed: kept.suppressed,
+    notes: [...notes, ...kept.notes],
+    parsed: true,
+    ...(error && { broken: { path: file.path, line: lineOf(error), message: SYNTAX_ERROR } }),
+  };
 }
 
 /** Keys and values of one attention are two findings, but what is rewritten is the one call: offered with the first. */

@@ -29,8 +29,10 @@ export interface Analysis {
   /** Findings that a suppression comment silences (`suppress.ts`). */
   readonly suppressed: readonly Finding[];
   readonly notes: readonly Note[];
-  /** False when the file never mentions torch and was therefore not parsed. */
+  /** False when nothing in the text (or in what it imports) could make a copy, so that it was not parsed. */
   readonly parsed: boolean;
+  /** The first syntax error of a file that was parsed: what it touches is not analysed. */
+  readonly broken?: Note;
 }
 
 /** A change of a document, in UTF-16 offsets of the text before it. */

@@ -17,6 +17,8 @@ class M(nn.Module):
         return [self.fc(y) for y in (x, u[..., None, 0], *x.chunk(2))]
 `;
 
+const HELPERS = 'import torch\ndef spread(x, n):\n    return x.repeat_interleave(n, dim=0)\n';
+
 describe('robustness', () => {
   it('any mutation of a file gives an answer', async () => {
     const engine = await engineForTests();
@@ -65,6 +67,27 @@ describe('robustness', () => {
   it('a file that does not mention torch is not parsed', async () => {
     const analysis = (await engineForTests()).check('m.py', 'x = y.repeat(2)\n');
     assert.deepEqual(analysis, { findings: [], suppressed: [], notes: [], parsed: false });
+  });
+
+  it('a file that could hold no copy is not parsed, unless it imports what makes one', async () => {
+    const text = `import torch\nfrom helpers import spread\n${'# padding\n'.repeat(300)}\ndef f(lin, x, n):\n    return torch.nn.functional.linear(spread(x, n), lin.weight)\n`;
+    const engine = await engineForTests();
+    const files = { read: (path: string) => (path === 'helpers.py' ? HELPERS : undefined) };
+    assert.equal(engine.check('m.py', text).parsed, false);
+    const analysis = engine.check('m.py', text, { files });
+    assert.ok(analysis.parsed);
+    assert.deepEqual(
+      analysis.findings.map(({ rule }) => rule),
+      ['IKB102'],
+    );
+  });
+
+  it('says where a file is broken, and still analyses the rest', async () => {
+    const engine = await engineForTests();
+    const { broken, findings } = engine.check('m.py', `${MODEL}\n\ndef g(:\n    x = = 3\n`);
+    assert.equal(findings.length, engine.check('m.py', MODEL).findings.length);
+    assert.equal(broken?.line, MODEL.split('\n').length + 2);
+    assert.equal(engine.check('m.py', MODEL).broken, undefined);
   });
 
   it('the same text gives the same report', async () => {
