@@ -2,10 +2,13 @@ import { listDevices, runBench } from '../bench/client';
 import { presets } from '../bench/presets';
 import { markdownReport } from '../bench/report';
 import { completeRequest, requestForFinding } from '../bench/request';
+import type { Finding } from '../core/finding';
+import { isModel } from '../project/check-files';
 import { findConfig } from '../project/config';
 import { findPython } from '../project/interpreter';
 import type { BenchRequest, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
 import { checkDims, OPS } from '../protocol/dims';
+import { benchModel, isModelPlace, lineOfNode, modelText } from './bench-model';
 import { hostOptions, type Context } from './context';
 import { toUsageError } from './devices';
 import { benchText } from './formats/bench-text';
@@ -37,8 +40,9 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
     return EXIT.clean;
   }
   const device = given.device ?? (await bestDevice(context));
+  const { finding, ...measured } = await shapes(context, given, device);
   const request = completeRequest({
-    ...(await shapes(context, given, device)),
+    ...measured,
     device,
     regimes: given.regime === 'all' ? ['burst', 'flush', 'sustained'] : [given.regime],
     arms: given.arms?.split(',') ?? null,
@@ -56,8 +60,13 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
       signal: abort.signal,
       onProgress: progress(context),
     }).catch(toUsageError);
-    if (given.json) context.output.out(`${JSON.stringify(result, null, 2)}\n`);
+    const model =
+      finding && isModel(finding.path)
+        ? await benchModel(context, finding, { ...findConfig(context.root).shapes, ...parseSizes(given.shape) })
+        : null;
+    if (given.json) context.output.out(`${JSON.stringify(model === null ? result : { ...result, model }, null, 2)}\n`);
     else context.output.out(given.markdown ? markdownReport(result) : benchText(result));
+    if (model !== null && !given.json) context.output.out(modelText(model));
     return result.arms.some((arm) => arm.check?.ok === false) ? EXIT.findings : EXIT.clean;
   } finally {
     process.off('SIGINT', stop);
@@ -80,17 +89,23 @@ function progress(context: Context): (at: { stage: string; done: number; total: 
 }
 
 type Shapes = Pick<BenchRequest, 'op' | 'dims'> & Partial<Pick<BenchRequest, 'dtype' | 'grouping'>>;
+type Measurable = Shapes & { readonly finding?: Finding };
 
 /** What to measure: a finding's shapes, or a preset's, with single sizes replaced by --shape. Throws UsageError. */
-async function shapes(context: Context, given: BenchArguments, device: string): Promise<Shapes> {
+async function shapes(context: Context, given: BenchArguments, device: string): Promise<Measurable> {
   const sizes = parseSizes(given.shape);
   const start =
     given.finding === undefined ? fromPreset(given, device) : await fromFinding(context, given.finding, sizes);
   const known = new Set(OPS[start.op].dims.map(({ name }) => name));
-  const unknown = Object.keys(sizes).filter((name) => !known.has(name));
+  // A model's own symbols are sizes, too.
+  const free = given.finding !== undefined && isModelPlace(given.finding);
+  const unknown = Object.keys(sizes).filter((name) => !known.has(name) && !free);
   if (unknown.length > 0)
     throw new UsageError(`--shape: ${start.op} has no size ${unknown.join(', ')}; it has ${[...known].join(', ')}`);
-  const dims = { ...start.dims, ...sizes };
+  const dims = {
+    ...start.dims,
+    ...Object.fromEntries(Object.entries(sizes).filter(([name]) => known.has(name) && !free)),
+  };
   const problems = Object.entries(checkDims(start.op, dims)).map(([name, problem]) => `${name}: ${problem}`);
   if (problems.length > 0) throw new UsageError(`--shape: ${problems.join(' ')}`);
   return {
@@ -114,10 +129,14 @@ function fromPreset({ preset, op }: BenchArguments, device: string): Shapes {
   return found.request;
 }
 
-async function fromFinding(context: Context, place: string, sizes: Dims): Promise<Shapes> {
-  const { findings: here } = await findingsAt(context, findConfig(context.root), `--finding ${place}`, place);
-  const requests = here.map((finding) => requestForFinding(finding, sizes));
-  const request = requests.find((one) => one !== null);
+async function fromFinding(context: Context, place: string, sizes: Dims): Promise<Measurable> {
+  const config = findConfig(context.root);
+  // Sizes of a model are those of its inputs; of a source file, those of the operator.
+  const model = isModelPlace(place);
+  const bound = model ? { ...config, shapes: { ...config.shapes, ...sizes } } : config;
+  const { findings: here } = await findingsAt(context, bound, `--finding ${place}`, lineOfNode(context, place));
+  const requests = here.map((finding) => ({ finding, found: requestForFinding(finding, model ? {} : sizes) }));
+  const { finding, found: request } = requests.find(({ found }) => found !== null) ?? {};
   if (!request)
     throw new UsageError(`--finding ${place}: no bundled operator measures this finding (${here[0]?.rule ?? ''})`);
   if (request.missing.length > 0) {
@@ -127,5 +146,5 @@ async function fromFinding(context: Context, place: string, sizes: Dims): Promis
       `--finding ${place}: sizes not known: ${list}. Give them: --shape ${request.missing.map((name) => `${name}=...`).join(',')}`,
     );
   }
-  return request.request;
+  return { ...request.request, ...(finding && { finding }) };
 }

@@ -2,7 +2,7 @@
 import { loadBegan } from './clock';
 import * as vscode from 'vscode';
 import { BENCH_TARGETS_REQUEST, parseBenchTarget, parseVerifyTarget, type BenchTarget } from '../protocol/editor';
-import { CHAIN_COMMAND, REWRITE_COMMAND } from '../protocol/onnx';
+import { CHAIN_COMMAND, MEASURE_COMMAND, REWRITE_COMMAND } from '../protocol/onnx';
 import { createBench } from './bench';
 import { createBenchmarkPanel } from './benchmark-panel';
 import { showDevices } from './devices';
@@ -10,6 +10,7 @@ import { trackFindings } from './findings-context';
 import { createChainView, REVEAL_COMMAND, revealLine } from './onnx/chain';
 import { registerModelEditor } from './onnx/editor';
 import { registerModelFiles } from './onnx/files';
+import { measureModel } from './onnx/measure';
 import { showQuickFixes } from './onnx/quick-fix';
 import { rewriteModel } from './onnx/rewrite';
 import { recordedResults } from './recorded';
@@ -49,6 +50,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerModelFiles(server),
     registerModelEditor(),
     command(REWRITE_COMMAND, (uri, only) => rewriteModel(server, uri, only)),
+    command(MEASURE_COMMAND, (uri, finding) => measureModel(server, uri, finding)),
     command(CHAIN_COMMAND, (uri, rule, line) => chain.show(uri, rule, line)),
     command(REVEAL_COMMAND, revealLine),
     command('ikboLens.quickFix', showQuickFixes),

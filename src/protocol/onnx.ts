@@ -6,8 +6,9 @@
 export const MODEL_SCHEME = 'ikbo-onnx';
 export const MODEL_LANGUAGE = 'onnx';
 
-/** The extension's commands that code actions and lenses name: rewrite(uri, only), chain(uri, rule, line). */
+/** The extension's commands that code actions and lenses name: rewrite and measure (uri, only), chain (uri, rule, line). */
 export const REWRITE_COMMAND = 'ikboLens.rewriteModel';
+export const MEASURE_COMMAND = 'ikboLens.measureModel';
 export const CHAIN_COMMAND = 'ikboLens.showChain';
 
 /** `{ uri }` of this scheme to its `ModelText`. */
@@ -16,6 +17,10 @@ export const MODEL_TEXT_REQUEST = 'ikbo/modelText';
 export const MODEL_REWRITE_REQUEST = 'ikbo/modelRewrite';
 /** `ModelSave` to `ModelSaved`. */
 export const MODEL_SAVE_REQUEST = 'ikbo/modelSave';
+/** `{ uri }` to the sizes that a model leaves open, by symbol: what is known of each, else null. */
+export const MODEL_SIZES_REQUEST = 'ikbo/modelSizes';
+/** `ModelMeasure` to what was measured, in words. */
+export const MODEL_MEASURE_REQUEST = 'ikbo/modelMeasure';
 /** `{ uri, rule, line }` to a `ChainPicture`, or null where there is no such finding any more. */
 export const CHAIN_REQUEST = 'ikbo/chain';
 
@@ -36,7 +41,18 @@ export interface ModelSave {
   readonly uri: string;
   /** The new file as a file URI. The original is refused. */
   readonly target: string;
+  /** False where the workspace is not trusted: onnxruntime may be part of it. */
+  readonly verify: boolean;
 }
+
+export interface ModelMeasure {
+  readonly uri: string;
+  /** `IKB101:27`. */
+  readonly finding: string;
+  readonly sizes: Readonly<Record<string, number>>;
+}
+
+export type ModelSizes = Readonly<Record<string, number | null>>;
 
 export interface ModelSaved {
   /** Null when the file was written, and computes the same wherever that could be tried. */

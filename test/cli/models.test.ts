@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { lineOfNode } from '../../src/cli/bench-model';
 import { createContext } from '../../src/cli/context';
 import { program } from '../../src/cli/program';
+import { memorySource, printModel, readModel } from '../../src/core/onnx';
 
 const dist = join(__dirname, '../../dist');
 const fixture = join(__dirname, '../fixtures/onnx/op17_dyn/lce_cat.onnx');
@@ -59,5 +61,15 @@ describe('ikbo on ONNX models', () => {
     assert.match((await ikbo('show', 'm.onnx')).out, /opset_import[\s\S]*MatMul/);
     await assert.rejects(ikbo('show', 'm.onnx', '--around', 'nobody'), /no node and no value is called 'nobody'/);
     await assert.rejects(ikbo('show', 'missing.onnx'), /missing\.onnx: no such file/);
+  });
+
+  it('finds a node of a model by its name', () => {
+    const context = createContext(root, dist, { out: () => '', error: () => '', color: false });
+    const line = Number(/:(\d+)$/.exec(lineOfNode(context, 'm.onnx:/Gather'))?.[1]);
+    assert.match(printModel(readModel(memorySource(readFileSync(fixture)))).text.split('\n')[line - 1]!, /= Gather/);
+    assert.equal(lineOfNode(context, 'm.onnx:7'), 'm.onnx:7');
+    assert.equal(lineOfNode(context, 'm.py:f'), 'm.py:f');
+    assert.throws(() => lineOfNode(context, 'm.onnx:nothing'), /m\.onnx has no node and no value called 'nothing'/);
+    assert.throws(() => lineOfNode(context, 'gone.onnx:x'), /gone\.onnx: no such file/);
   });
 });

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
+import { describeMeasured, measureRewrite } from '../../src/project/onnx/measure';
 import { findRuntime, verifyModel, type Verified } from '../../src/project/onnx/verify';
 import { memorySource, rewriteModel } from '../../src/core/onnx';
 import { assemble } from '../../src/core/onnx/splice';
@@ -51,6 +52,19 @@ describe('verifying a rewritten model', function () {
     const { lines } = await verify('op17_dyn/sdpa_idx.onnx', 'ikbo');
     const [, from, to] = /written per run (\d+) -> (\d+)/.exec(lines[1]!) ?? [];
     assert.equal(from, to);
+  });
+
+  it('measures a whole model with one finding rewritten', async () => {
+    const model = join(__dirname, '../../examples/onnx/profile_mlp.onnx');
+    const request = { model, dist: folder, runtime: findRuntime(process.cwd())!, repeats: 8, shapes: { B: 300 } };
+    const measured = await measureRewrite({ ...request, finding: 'IKB102:20' });
+    assert.ok(typeof measured === 'object', String(measured));
+    assert.deepEqual(measured.sizes, { B: 300 });
+    for (const { low, median, high } of [measured.before, measured.after])
+      assert.ok(low > 0 && low <= median && median <= high);
+    assert.match(describeMeasured(measured), /onnxruntime .* at B=300: .* as it is, .* rewritten, .*x; same results/);
+    assert.equal(await measureRewrite({ ...request, finding: 'IKB101:1' }), 'there is no finding IKB101:1');
+    assert.match(String(await measureRewrite({ ...request, shapes: {}, finding: 'IKB102:20' })), /no size is given/);
   });
 
   it('finds the runtime of the project first', () => {

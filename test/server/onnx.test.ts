@@ -8,7 +8,7 @@ import { chainSvg } from '../../src/extension/onnx/chain-svg';
 import { chainPicture } from '../../src/server/onnx/chain';
 import { openModelFile, openModelText, type ModelDocument } from '../../src/server/onnx/document';
 import { definitionOf, foldsOf, referencesOf, symbolsOf, valueHover } from '../../src/server/onnx/features';
-import { modelRewrite, modelText, saveModel } from '../../src/server/onnx/requests';
+import { modelRewrite, modelSizes, modelText, saveModel } from '../../src/server/onnx/requests';
 import { modelTextUri, parseModelUri } from '../../src/server/onnx/uri';
 import { placeOf } from '../../src/server/places';
 
@@ -109,13 +109,19 @@ describe('texts of models', () => {
     const after = modelText(rewritten, context).text;
     assert.ok(!after.includes('[node_cat]') && after.includes('= Gather'));
     assert.deepEqual(openModelFile('m', after, { file, only: [] }).check().findings, []);
-    const over = await saveModel(rewritten, pathToFileURL(file).href, context, 'nowhere');
+    const save = (target: string) =>
+      saveModel({ uri: rewritten, target: pathToFileURL(target).href, verify: false }, context, '');
+    const over = await save(file);
     assert.match(over.problem ?? '', /never overwritten/);
     const target = join(folder, 'new.onnx');
-    assert.equal((await saveModel(rewritten, pathToFileURL(target).href, context, 'nowhere')).problem, null);
+    assert.equal((await save(target)).problem, null);
     assert.ok(existsSync(target) && readFileSync(file).equals(readFileSync(EXAMPLE)));
-    const nowhere = await saveModel(rewritten, pathToFileURL(join(folder, 'no/such/new.onnx')).href, context, '');
+    const nowhere = await save(join(folder, 'no/such/new.onnx'));
     assert.match(nowhere.problem ?? '', /was not written: no such file/);
+  });
+
+  it('name the sizes that are open', () => {
+    assert.deepEqual(modelSizes(uri, context), { U: null, B: 1000 });
   });
 
   it('say in words what cannot be shown', () => {

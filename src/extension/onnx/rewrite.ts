@@ -50,7 +50,8 @@ const askForTarget = (defaultUri: vscode.Uri): Thenable<vscode.Uri | undefined> 
   vscode.window.showSaveDialog({ defaultUri, filters: { 'ONNX models': ['onnx'] }, title: 'Save the rewritten model' });
 
 async function saveModel(server: Server, rewritten: vscode.Uri, target: vscode.Uri): Promise<void> {
-  const save: ModelSave = { uri: rewritten.toString(), target: target.toString() };
+  const verify = vscode.workspace.isTrusted;
+  const save: ModelSave = { uri: rewritten.toString(), target: target.toString(), verify };
   const saved = await vscode.window.withProgress(
     { location: vscode.ProgressLocation.Notification, title: `Writing and verifying ${nameOf(target)}` },
     () => server.request<ModelSaved>(MODEL_SAVE_REQUEST, save),

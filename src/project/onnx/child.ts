@@ -27,8 +27,8 @@ export interface Difference {
 
 export interface ProbeResult {
   readonly differences: readonly Difference[];
-  /** Median milliseconds per run, original and rewritten; null when not timed. */
-  readonly milliseconds: readonly [number, number] | null;
+  /** Milliseconds of each run, original and rewritten; null when not timed. */
+  readonly milliseconds: readonly [readonly number[], readonly number[]] | null;
 }
 
 export type JobResult = { readonly probes: readonly ProbeResult[] } | { readonly error: string };
@@ -83,15 +83,15 @@ async function runJob(job: Job): Promise<JobResult> {
   return { probes };
 }
 
-/** Medians of alternating runs, so that a slow moment hits both. */
+/** Alternating runs, so that a slow moment hits both. The first of each warms up. */
 async function time(
   before: Ort.InferenceSession,
   after: Ort.InferenceSession,
   feeds: Ort.InferenceSession.FeedsType,
   repeats: number,
-): Promise<[number, number]> {
+): Promise<[number[], number[]]> {
   const samples: [number[], number[]] = [[], []];
-  for (let i = 0; i < repeats; i++) {
+  for (let i = -1; i < repeats; i++) {
     for (const [which, session] of [
       [0, before],
       [1, after],
@@ -99,11 +99,10 @@ async function time(
       // prettier-ignore
       const start = performance.now();
       await session.run(feeds);
-      samples[which].push(performance.now() - start);
+      if (i >= 0) samples[which].push(performance.now() - start);
     }
   }
-  const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-  return [median(samples[0]), median(samples[1])];
+  return samples;
 }
 
 /** Everything that goes wrong is told to the parent in words. */

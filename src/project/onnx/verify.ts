@@ -6,6 +6,7 @@ import { analyse } from '../../core/onnx/analyse';
 import { probeSizes } from '../../core/onnx/probe';
 import { bytesWritten } from '../../core/onnx/traffic';
 import { openFileBytes } from '../byte-source';
+import { medianOf } from './median';
 import { verifyRewrite, type Verdict } from './run-pair';
 
 export interface VerifyRequest {
@@ -68,17 +69,18 @@ function describe({ ok, problem, probes, error }: Verdict): string {
   return `same results on ${sets}; largest error ${error === 0 ? '0' : error.toExponential(1)} of an output's largest value`;
 }
 
-const at = (sizes: Readonly<Record<string, number>>): string => {
+/** ` at B=5, U=7`; nothing without sizes. */
+export const at = (sizes: Readonly<Record<string, number>>): string => {
   const text = Object.entries(sizes).map(([name, size]) => `${name}=${size}`).join(', '); // prettier-ignore
   return text === '' ? '' : ` at ${text}`;
 };
 
+const median = (samples: readonly number[]): string => medianOf(samples).median.toFixed(3);
+
 function timing({ probes }: Verdict): string[] {
   return probes.flatMap(({ milliseconds, sizes }) =>
     milliseconds
-      ? [
-          `median time ${milliseconds[0].toFixed(3)} -> ${milliseconds[1].toFixed(3)} ms${at(sizes)}, on this machine's CPU`,
-        ]
+      ? [`median time ${median(milliseconds[0])} -> ${median(milliseconds[1])} ms${at(sizes)}, on this machine's CPU`]
       : [],
   );
 }

@@ -5,7 +5,7 @@
 import { CodeActionKind, type CodeAction, type CodeActionParams, type CodeLens } from 'vscode-languageserver';
 import type { Finding } from '../../core/finding';
 import { parseDiagnosticData } from '../../protocol/editor';
-import { CHAIN_COMMAND, REWRITE_COMMAND } from '../../protocol/onnx';
+import { CHAIN_COMMAND, MEASURE_COMMAND, REWRITE_COMMAND } from '../../protocol/onnx';
 import type { LensDocument } from '../documents';
 import { describeRewrite } from '../features/wording';
 import { rangeOf } from '../positions';
@@ -38,7 +38,9 @@ export function modelLenses(document: LensDocument, findings: readonly Finding[]
     const { uri } = document;
     const possible = document.model?.file != null && finding.rewrites.some(({ tier }) => tier !== 'none');
     const rewrite = { title: 'Rewrite', command: REWRITE_COMMAND, arguments: [uri, `${finding.rule}:${finding.line}`] };
+    const measure = { title: 'Measure', command: MEASURE_COMMAND, arguments: rewrite.arguments };
     const chain = { title: 'Show chain', command: CHAIN_COMMAND, arguments: [uri, finding.rule, finding.line] };
-    return [...(possible ? [{ range, command: rewrite }] : []), { range, command: chain }];
+    const commands = possible ? [rewrite, measure, chain] : [chain];
+    return commands.map((command) => ({ range, command }));
   });
 }

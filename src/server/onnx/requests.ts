@@ -10,11 +10,14 @@ import {
   type ByteSource,
   type RewrittenModel,
 } from '../../core/onnx';
+import { describeMeasured, measureRewrite } from '../../project/onnx/measure';
 import { findRuntime, RUNTIME_MISSING, verifyModel } from '../../project/onnx/verify';
 import { writeModel } from '../../project/onnx/write';
 import { describeError } from '../../project/walk';
-import type { ModelRewrite, ModelSaved, ModelText } from '../../protocol/onnx';
+import type { ModelMeasure, ModelRewrite, ModelSave, ModelSaved, ModelSizes, ModelText } from '../../protocol/onnx';
 import { fileOf } from '../places';
+import { probeSizes } from '../../core/onnx/probe';
+import { analyse } from '../../core/onnx/analyse';
 import { withFile } from './document';
 import { parseModelUri, type ModelUri } from './uri';
 
@@ -82,7 +85,11 @@ function planned<R>(
  * Writes the rewritten model and runs it against the original where onnxruntime-node is found. A model that does not
  * compute the same is removed again. `dist` is the folder of the bundles.
  */
-export async function saveModel(uri: string, target: string, context: ModelContext, dist: string): Promise<ModelSaved> {
+export async function saveModel(
+  { uri, target, verify }: ModelSave,
+  context: ModelContext,
+  dist: string,
+): Promise<ModelSaved> {
   const failed = (problem: string, lines: readonly string[] = []): ModelSaved => ({ problem, lines });
   const [model, path] = [parseModelUri(uri), fileOf(target)];
   if (!model || path === undefined) return failed(`${target} is no file`);
@@ -92,10 +99,28 @@ export async function saveModel(uri: string, target: string, context: ModelConte
   } catch (error) {
     return failed(`${basename(path)} was not written: ${describeError(error)}`);
   }
+  if (!verify) return { problem: null, lines: ['Not verified: the workspace is not trusted.'] };
   const runtime = findRuntime(dirname(model.file));
   if (!runtime || !existsSync(dist)) return { problem: null, lines: [`Not verified: ${RUNTIME_MISSING}.`] };
   const { ok, lines } = await verifyModel({ before: model.file, after: path, dist, shapes: context.shapes }, runtime);
   if (ok) return { problem: null, lines };
   rmSync(path, { force: true });
   return failed(`${basename(path)} was removed again, because it could not be verified.`, lines);
+}
+
+/** The sizes that the model's inputs leave open. */
+export function modelSizes(uri: string, { shapes }: ModelContext): ModelSizes {
+  const model = parseModelUri(uri);
+  if (!model) return {};
+  const names = withFile(model.file, (source) => [...probeSizes(analyse(readModel(source)), false).keys()]);
+  return Object.fromEntries(names.map((name) => [name, shapes[name] ?? null]));
+}
+
+export async function measureModel({ uri, finding, sizes }: ModelMeasure, dist: string): Promise<string> {
+  const model = parseModelUri(uri);
+  if (!model) return `${uri} names no model`;
+  const runtime = findRuntime(dirname(model.file));
+  if (!runtime) return `Not measured: ${RUNTIME_MISSING}.`;
+  const measured = await measureRewrite({ model: model.file, finding, shapes: sizes, dist, runtime, repeats: 30 });
+  return typeof measured === 'string' ? `Not measured: ${measured}.` : `Measured: ${describeMeasured(measured)}.`;
 }

@@ -13,20 +13,24 @@ import {
 import {
   CHAIN_REQUEST,
   MODEL_LANGUAGE,
+  MODEL_MEASURE_REQUEST,
   MODEL_REWRITE_REQUEST,
   MODEL_SAVE_REQUEST,
+  MODEL_SIZES_REQUEST,
   MODEL_TEXT_REQUEST,
   type ChainPicture,
+  type ModelMeasure,
   type ModelRewrite,
   type ModelSave,
   type ModelSaved,
+  type ModelSizes,
   type ModelText,
 } from '../../protocol/onnx';
 import type { LensDocument } from '../documents';
 import { chainPicture } from './chain';
 import type { ModelDocument } from './document';
 import { definitionOf, foldsOf, referencesOf, symbolsOf } from './features';
-import { modelRewrite, modelText, saveModel, type ModelContext } from './requests';
+import { measureModel, modelRewrite, modelSizes, modelText, saveModel, type ModelContext } from './requests';
 
 type Params = { readonly textDocument: { readonly uri: string } };
 
@@ -56,8 +60,12 @@ export function serveModels(connection: Connection, { document, contextOf, answe
   connection.onRequest(MODEL_REWRITE_REQUEST, ({ uri }: { uri: string }): ModelRewrite =>
     modelRewrite(uri, contextOf(uri)),
   );
-  connection.onRequest(MODEL_SAVE_REQUEST, ({ uri, target }: ModelSave): Promise<ModelSaved> =>
-    saveModel(uri, target, contextOf(uri), __dirname),
+  connection.onRequest(MODEL_SAVE_REQUEST, (save: ModelSave): Promise<ModelSaved> =>
+    saveModel(save, contextOf(save.uri), __dirname),
+  );
+  connection.onRequest(MODEL_SIZES_REQUEST, ({ uri }: { uri: string }): ModelSizes => modelSizes(uri, contextOf(uri)));
+  connection.onRequest(MODEL_MEASURE_REQUEST, (measure: ModelMeasure): Promise<string> =>
+    measureModel(measure, __dirname),
   );
   connection.onRequest(
     CHAIN_REQUEST,

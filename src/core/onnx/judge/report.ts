@@ -1,6 +1,6 @@
 /** Findings in the public form: the model's text lines are the source, nodes are the sites. */
 import type { ChainStep, Finding, Level, Site, BenchHint } from '../../finding';
-import { equal, format, isOne, product, valueOf, type Dim } from '../../tensor/dim';
+import { equal, evaluate, format, isOne, product, valueOf, type Dim } from '../../tensor/dim';
 import type { Operator, Value } from '../graph';
 import type { Node } from '../model';
 import type { ModelText } from '../text';
@@ -176,14 +176,14 @@ export function wayBetween(from: Operator, to: Value): Operator[] {
 }
 
 /** Sizes by the benchmark's names. */
-function benchOf({ program, spread }: ReportContext, match: OnnxMatch): BenchHint | null {
+function benchOf({ program, spread, shapes }: ReportContext, match: OnnxMatch): BenchHint | null {
   const [event] = match.events;
   const [first] = originsOf(match);
   const replica = first && asMade(spread, first);
   const shape = program.shape(event.operand);
   const out = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
   if (!replica || !shape || !out) return null;
-  const number = (dim: Dim): number | null => valueOf(dim);
+  const number = (dim: Dim): number | null => evaluate(dim, (name) => shapes[name] ?? null);
   const widths = (shared: boolean): number | null =>
     sum(
       event.form.blocks
@@ -205,7 +205,7 @@ function benchOf({ program, spread }: ReportContext, match: OnnxMatch): BenchHin
       };
     case 'IKB201':
     case 'IKB202':
-      return attentionBench(program, event, rows);
+      return attentionBench(program, event, rows, number);
     default:
       return null;
   }
@@ -218,23 +218,24 @@ function attentionBench(
   program: Program,
   event: Event,
   rows: { B: number | null; U: number | null },
+  number: (dim: Dim) => number | null,
 ): BenchHint | null {
   const scores = event.sink.outputs[0] && program.shape(event.sink.outputs[0]);
   const shape = program.shape(event.operand);
   if (!scores || !shape || shape.length < 3) return null;
   // Merged with the batch, the heads are what the copies cycle through.
   const merged = event.replicas[0]?.mapped;
-  const merging = merged?.map.kind === 'cycle' ? valueOf(merged.source) : 1;
-  const heads = shape.length >= 4 ? valueOf(shape[shape.length - 3] ?? null) : merging;
-  const batch = valueOf(product(scores.slice(0, -3)));
+  const merging = merged?.map.kind === 'cycle' ? number(merged.source) : 1;
+  const heads = shape.length >= 4 ? number(shape[shape.length - 3] ?? null) : merging;
+  const batch = number(product(scores.slice(0, -3)));
   const dims = {
-    Q: valueOf(scores.at(-2) ?? null),
-    S: valueOf(scores.at(-1) ?? null),
+    Q: number(scores.at(-2) ?? null),
+    S: number(scores.at(-1) ?? null),
     H: heads,
-    D: valueOf(shape[event.contracted] ?? null),
+    D: number(shape[event.contracted] ?? null),
   };
   if (event.code === 'IKB202') {
-    const shared = { H: valueOf(merged?.extent ?? null), Hkv: valueOf(merged?.source ?? null) };
+    const shared = { H: number(merged?.extent ?? null), Hkv: number(merged?.source ?? null) };
     return { op: 'attention', dims: { ...dims, ...shared, B: batch, U: batch } };
   }
   return { op: 'attention', dims: { ...dims, ...rows, Hkv: heads } };
