@@ -1,13 +1,16 @@
 /** Walks, reads, checks and selects: the part that `check` and `fix` share. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { version } from '../../package.json';
 import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import { compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import type { Config } from '../project/config';
 import { withNotebooks } from '../notebook/check';
-import { checkFile, isChecked, type FileOutcome } from '../project/check-files';
+import { engineKey, openCache, type ResultCache } from '../project/cache';
+import { checkFile, isChecked, isModel, outcomeOf, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
+import { readText } from '../project/read-text';
 import { excluder, selector } from '../project/select';
 import { reportPath, walk } from '../project/walk';
 import type { Context } from './context';
@@ -31,6 +34,8 @@ export interface AnalyseOptions {
   readonly only: ReadonlySet<string> | null;
   /** Threads at most; null for as many as the machine has processors. */
   readonly jobs: number | null;
+  /** Folder of earlier results; null for none. */
+  readonly cache: string | null;
 }
 
 /** What the engine is asked for, the same for every file of a run; without the files, which each thread reads itself. */
@@ -46,19 +51,54 @@ export async function analyse(context: Context, paths: readonly string[], option
     .filter((file) => !excluded(reportPath(options.config.folder, file)))
     .map((file) => reportPath(context.root, file))
     .filter((path) => options.only === null || options.only.has(path));
-  const threads = threadsFor(wanted.length, options.jobs);
   const check = checkOptions(options);
-  const outcomes =
-    threads > 1
-      ? await checkOnThreads({ root: context.root, dist: context.dist, options: check }, wanted, threads)
-      : await checkHere(context, wanted, check);
+  const cache =
+    options.cache === null
+      ? null
+      : openCache(options.cache, context.root, `${engineKey(context.dist, version)} ${JSON.stringify(check)}`);
+  const known = cache?.hasEntries ? lookUp(context.root, cache, wanted) : new Map<string, FileOutcome>();
+  const left = wanted.filter((path) => !known.has(path));
+  const fresh = await checkAll(context, left, check, threadsFor(left.length, options.jobs));
+  for (const outcome of fresh) {
+    known.set(outcome.path, outcome);
+    if (cache && 'analysis' in outcome && outcome.sources) cache.store(outcome.path, outcome.sources, outcome.analysis);
+  }
+  const unwritten = cache?.save() ?? null;
+  if (unwritten !== null) context.output.error(`note: results are not kept in ${options.cache}: ${unwritten}\n`);
+  const outcomes = wanted.flatMap((path) => known.get(path) ?? []);
   return collect(context, options, outcomes, { errors: found.errors, files: wanted.length, started });
 }
 
-async function checkHere(context: Context, paths: readonly string[], options: CheckOptions): Promise<FileOutcome[]> {
+/** Outcomes that are known from before, or that need no engine. */
+function lookUp(root: string, cache: ResultCache, paths: readonly string[]): Map<string, FileOutcome> {
+  const known = new Map<string, FileOutcome>();
+  const files = fileSource(root);
+  for (const path of paths) {
+    if (isModel(path)) continue;
+    const textHash = files.hash(path);
+    if (textHash === null) {
+      const read = readText(join(root, path));
+      if ('problem' in read) known.set(path, { path, problem: read.problem });
+      continue;
+    }
+    const analysis = cache.find(path, textHash, files.hash);
+    if (analysis) known.set(path, outcomeOf(path, analysis, files.read(path) ?? '', { hash: textHash, asked: [] }));
+  }
+  return known;
+}
+
+async function checkAll(
+  context: Context,
+  paths: readonly string[],
+  options: Omit<CheckOptions, 'files'>,
+  threads: number,
+): Promise<readonly FileOutcome[]> {
+  if (paths.length === 0) return [];
+  const { root, dist } = context;
+  if (threads > 1) return checkOnThreads({ root, dist, options }, paths, threads);
   const engine = await context.engine();
-  const check = { ...options, files: fileSource(context.root) };
-  return paths.map((path) => checkFile(engine, context.root, path, check));
+  const files = fileSource(root);
+  return paths.map((path) => checkFile(engine, root, path, options, files));
 }
 
 /** One text under a name, as `ikbo check -` does for an editor's buffer. */
@@ -71,7 +111,7 @@ export async function analyseText(
   const started = performance.now();
   const engine = withNotebooks(await context.engine());
   const analysis = engine.check(path, text, { ...checkOptions(options), files: fileSource(context.root) });
-  return collect(context, options, [{ path, analysis, text }], { errors: [], files: 1, started });
+  return collect(context, options, [{ path, analysis, text, sources: null }], { errors: [], files: 1, started });
 }
 
 function collect(
@@ -87,7 +127,11 @@ function collect(
     list.map((finding) => select(finding, configPath(finding))).filter((finding) => finding !== undefined);
   const checked = outcomes.flatMap((outcome) => ('analysis' in outcome ? [outcome] : []));
   const problems = outcomes.flatMap((outcome) => ('problem' in outcome ? [outcome] : []));
-  const errors = [...run.errors, ...problems.map(({ path, problem }) => ({ path, message: problem }))];
+  const broken = checked.flatMap(({ path, analysis }) => {
+    const error = analysis.broken;
+    return error ? [{ path, message: `line ${error.line}: ${error.message}` }] : [];
+  });
+  const errors = [...run.errors, ...problems.map(({ path, problem }) => ({ path, message: problem })), ...broken];
   const findings = kept(checked.flatMap(({ analysis }) => analysis.findings));
   const baseline = options.ignoreBaseline ? undefined : readBaseline(config);
   const compared = baseline ? compareBaseline(baseline, findings, configPath) : { findings, known: [] };

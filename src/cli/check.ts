@@ -33,6 +33,10 @@ export interface CheckArguments {
   readonly stdinFilename: string | null;
   /** Threads at most. */
   readonly jobs: number | null;
+  /** Keep results, and use those of before. */
+  readonly cache: boolean;
+  /** Where results are kept; null for the user's cache folder. */
+  readonly cacheDir: string | null;
 }
 
 /** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
@@ -41,6 +45,7 @@ export async function check(context: Context, paths: readonly string[], given: C
     config: findConfig(context.root),
     hints: given.hints,
     jobs: given.jobs,
+    cache: given.cache ? cacheFolder(context, given.cacheDir) : null,
     ignoreBaseline: given.ignoreBaseline || given.writeBaseline !== null,
     only: given.changedSince === null ? null : changedSince(context.root, given.changedSince),
   };
@@ -53,6 +58,9 @@ export async function check(context: Context, paths: readonly string[], given: C
   if (report.findings.some((finding) => finding.materialized)) return EXIT.findings;
   return report.errors.length > 0 && report.errors.length >= report.stats.files ? EXIT.failed : EXIT.clean;
 }
+
+const cacheFolder = (context: Context, named: string | null): string | null =>
+  named === null ? context.cacheFolder : resolve(context.root, named);
 
 async function analyseStdin(
   context: Context,

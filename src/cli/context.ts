@@ -12,12 +12,14 @@ export interface Context {
   /** The folder of the built bundles: grammars, host, addon. */
   readonly dist: string;
   readonly output: Output;
+  /** Where `check` keeps results unless it is told otherwise; null for nowhere. */
+  readonly cacheFolder: string | null;
   engine(): Promise<Engine>;
 }
 
-export function createContext(root: string, dist: string, output: Output): Context {
+export function createContext(root: string, dist: string, output: Output, cacheFolder: string | null = null): Context {
   let engine: Promise<Engine> | undefined;
-  return { root, dist, output, engine: () => (engine ??= createEngine(readGrammars(dist))) };
+  return { root, dist, output, cacheFolder, engine: () => (engine ??= createEngine(readGrammars(dist))) };
 }
 
 /** Where the benchmark's child process and the native addon are. */

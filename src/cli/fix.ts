@@ -25,7 +25,7 @@ export interface FixArguments {
 export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
   const engine = withNotebooks(await context.engine());
   const config = findConfig(context.root);
-  const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null };
+  const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null, cache: null };
   const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], analysis);
   const options = {
     ...checkOptions(analysis),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { BaselineError } from '../project/baseline';
+import { defaultCacheFolder } from '../project/cache';
 import { ConfigError } from '../project/config';
 import { program } from './program';
 import { EXIT, UsageError } from './output';
@@ -15,11 +16,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 const isUserError = (error: unknown): error is Error =>
   error instanceof UsageError || error instanceof ConfigError || error instanceof BaselineError;
 
-const context = createContext(process.cwd(), __dirname, {
-  out: (text) => process.stdout.write(text),
-  error: (text) => process.stderr.write(text),
+const output = {
+  out: (text: string) => process.stdout.write(text),
+  error: (text: string) => process.stderr.write(text),
   color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
-});
+};
+const context = createContext(process.cwd(), __dirname, output, defaultCacheFolder());
 
 program(context, process.argv)
   .then((code) => {

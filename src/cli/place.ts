@@ -23,6 +23,7 @@ export async function findingsAt(context: Context, config: Config, shown: string
     ignoreBaseline: true,
     only: null,
     jobs: 1,
+    cache: null,
   });
   const [error] = report.errors;
   if (error) throw new UsageError(`${shown}: ${error.message}`);

@@ -28,7 +28,7 @@ Both versions run in a process of their own, the original first in fp64 as the t
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
-type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs';
+type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs' | 'cacheDir';
 type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: CheckArguments[K] };
 
 type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify'> & {
@@ -62,6 +62,8 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--ignore-baseline', 'report what the baseline records, too', false)
     .option('--stdin-filename <path>', 'name and place of the text on standard input')
     .option('--jobs <number>', 'threads at most (default: one per processor)', positive)
+    .option('--no-cache', 'check every file again, and keep no results')
+    .option('--cache-dir <folder>', 'where results are kept between runs (default: the cache folder of the user)')
     .action(async (paths: string[], options: CheckOptionValues) =>
       set(
         await check(context, paths, {
@@ -70,6 +72,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
           writeBaseline: options.writeBaseline ?? null,
           stdinFilename: options.stdinFilename ?? null,
           jobs: options.jobs ?? null,
+          cacheDir: options.cacheDir ?? null,
         }),
       ),
     );
@@ -133,7 +136,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     )
     .option('--preset <name>', 'named shapes; --preset list shows them')
     .option('--shape <dims>', 'sizes by name, e.g. B=1024,U=15; others come from the preset', '')
-    .option('--finding <file:line>', 'the operator and shapes of a finding')
+    .option('--finding <file:line>', 'the operator and shapes of a finding; of a model also model.onnx:NODE')
     .option('--device <device>', 'cpu or cuda:N (default: the best one present)')
     .addOption(new Option('--dtype <dtype>', 'element type').choices(['fp32', 'fp16', 'bf16'] as const))
     .addOption(

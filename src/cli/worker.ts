@@ -21,9 +21,9 @@ async function serve(): Promise<void> {
   if (!port) throw new Error('this file runs as a worker thread only');
   const { root, dist, options } = workerData as WorkerSetup;
   const engine = await createEngine(readGrammars(dist));
-  const check = { ...options, files: fileSource(root) };
+  const files = fileSource(root);
   port.on('message', (paths: WorkerRequest) => {
-    const answer: WorkerAnswer = paths.map((path) => checkFile(engine, root, path, check));
+    const answer: WorkerAnswer = paths.map((path) => checkFile(engine, root, path, options, files));
     port.postMessage(answer);
   });
 }

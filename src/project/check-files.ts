@@ -4,13 +4,23 @@ import type { Analysis, CheckOptions, Engine } from '../core/engine';
 import { checkModel, checkModelText, OnnxError } from '../core/onnx';
 import { isNotebook, withNotebooks } from '../notebook/check';
 import { openFileBytes } from './byte-source';
+import { hashText, type Sources } from './cache';
+import type { ProjectFiles } from './file-source';
 import { readText } from './read-text';
 import { describeError } from './walk';
 
 export type FileOutcome =
   | { readonly path: string; readonly problem: string }
   /** `text` is there only where the report needs it: for sources with findings. A model has none. */
-  | { readonly path: string; readonly analysis: Analysis; readonly text: string | null };
+  | {
+      readonly path: string;
+      readonly analysis: Analysis;
+      readonly text: string | null;
+      /** What the result depends on; null where that is not known, as for models, which are not read as a whole. */
+      readonly sources: Sources | null;
+    };
+
+export type CheckedFile = Extract<FileOutcome, { readonly analysis: Analysis }>;
 
 export const isPython = (name: string): boolean => name.endsWith('.py');
 export const isModel = (name: string): boolean => name.endsWith('.onnx');
@@ -21,34 +31,53 @@ export const isChecked = (name: string): boolean =>
   isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
 /** A defect in the analysis of one file is that file's problem: the rest of a run still counts. */
-export function checkFile(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
+export function checkFile(
+  engine: Engine,
+  root: string,
+  path: string,
+  options: Omit<CheckOptions, 'files'>,
+  files: ProjectFiles,
+): FileOutcome {
   try {
-    return isModel(path) ? checkModelFile(root, path, options) : checkSource(engine, root, path, options);
+    return isModel(path) ? checkModelFile(root, path, options) : checkSource(engine, root, path, options, files);
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error);
     return { path, problem: `not analysed: internal error (${what}); please report it with this file` };
   }
 }
 
-function checkSource(engine: Engine, root: string, path: string, options: CheckOptions): FileOutcome {
+function checkSource(
+  engine: Engine,
+  root: string,
+  path: string,
+  options: Omit<CheckOptions, 'files'>,
+  files: ProjectFiles,
+): FileOutcome {
   const read = readText(join(root, path));
   if ('problem' in read) return { path, problem: read.problem };
-  const analysis = isModelText(path)
-    ? checkModelText(path, read.text, { shapes: options.shapes ?? {} })
-    : withNotebooks(engine).check(path, read.text, options);
+  const { result: analysis, asked } = files.recorded((source) =>
+    isModelText(path)
+      ? checkModelText(path, read.text, { shapes: options.shapes ?? {} })
+      : withNotebooks(engine).check(path, read.text, { ...options, files: source }),
+  );
   const [problem] = analysis.parsed || !isModelText(path) ? [] : analysis.notes;
   if (problem) return { path, problem: `line ${problem.line}: ${problem.message}` };
-  const needed = analysis.findings.length + analysis.suppressed.length > 0;
-  return { path, analysis, text: needed ? read.text : null };
+  return outcomeOf(path, analysis, read.text, { hash: hashText(read.text), asked });
 }
 
-function checkModelFile(root: string, path: string, options: CheckOptions): FileOutcome {
+/** The outcome for a source; its text is kept only where the report needs it. */
+export function outcomeOf(path: string, analysis: Analysis, text: string, sources: Sources): CheckedFile {
+  const needed = analysis.findings.length + analysis.suppressed.length > 0;
+  return { path, analysis, text: needed ? text : null, sources };
+}
+
+function checkModelFile(root: string, path: string, options: Pick<CheckOptions, 'shapes'>): FileOutcome {
   try {
     const source = openFileBytes(join(root, path));
     try {
       const analysis = checkModel(path, source, { shapes: options.shapes ?? {} });
       const [problem] = analysis.parsed ? [] : analysis.notes;
-      return problem ? { path, problem: problem.message } : { path, analysis, text: null };
+      return problem ? { path, problem: problem.message } : { path, analysis, text: null, sources: null };
     } finally {
       source.close();
     }

@@ -1,5 +1,5 @@
 /** Finds the files to check: what is named, and what lies below a named directory and is not ignored. */
-import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, realpathSync, statSync, type Dirent } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import type { ReportError } from '../core/finding';
@@ -42,7 +42,7 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
 
   const visit = (folder: string, ignores: readonly Rules[], open: ReadonlySet<string>): void => {
     let real: string;
-    let entries: string[];
+    let entries: Dirent[];
     try {
       real = realpathSync(folder);
       if (open.has(real)) {
@@ -52,17 +52,20 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
         });
         return;
       }
-      entries = readdirSync(folder);
+      entries = readdirSync(folder, { withFileTypes: true });
     } catch (error) {
       fail(folder, error);
       return;
     }
     const inside = new Set(open).add(real);
-    const rules = [...ignores, ...rulesOf(folder)];
-    for (const name of entries.sort()) {
+    const own = IGNORE_FILES.filter((name) => entries.some((entry) => entry.name === name));
+    const rules = [...ignores, ...rulesOf(folder, own)];
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const { name } = entry;
       const path = join(folder, name);
       try {
-        const stat = statSync(path);
+        // A link, or a file system that does not say what an entry is.
+        const stat = entry.isFile() || entry.isDirectory() ? entry : statSync(path);
         if (stat.isDirectory()) {
           if (!SKIPPED_FOLDERS.has(name) && !isIgnored(rules, path, true)) visit(path, rules, inside);
         } else if (stat.isFile() && wanted(name) && !isIgnored(rules, path, false))
@@ -95,8 +98,10 @@ interface Rules {
   readonly match: Ignore;
 }
 
-function rulesOf(folder: string): Rules[] {
-  return ['.gitignore', '.ikboignore'].flatMap((name) => {
+const IGNORE_FILES = ['.gitignore', '.ikboignore'];
+
+function rulesOf(folder: string, names: readonly string[]): Rules[] {
+  return names.flatMap((name) => {
     try {
       return [{ base: folder, match: ignore().add(readFileSync(join(folder, name), 'utf8')) }];
     } catch {
@@ -114,7 +119,7 @@ function rulesAbove(folder: string): Rules[] {
     chain.unshift(parent);
     at = parent;
   }
-  return chain.flatMap(rulesOf);
+  return chain.flatMap((at) => rulesOf(at, IGNORE_FILES));
 }
 
 function isRepositoryRoot(folder: string): boolean {

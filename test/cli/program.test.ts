@@ -1,11 +1,12 @@
 /** The real commands, in process, on files in a fresh folder. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -187,6 +188,63 @@ describe('ikbo', () => {
       assert.equal(one.findings.length, 34);
       assert.deepEqual(two.findings, one.findings);
       assert.equal(two.stats.parsed, one.stats.parsed);
+    });
+  });
+
+  describe('check with a cache', () => {
+    const HELPER = 'import torch\n\n\ndef spread(x, n):\n    return x.repeat_interleave(n, dim=0)\n';
+    const USER = BAD.replace('import torch\n', 'import torch\nfrom helper import spread\n').replace(
+      'user.repeat_interleave(n, dim=0)',
+      'spread(user, n)',
+    );
+    const cached = async (...args: string[]) => ikbo('check', '--format', 'json', '--cache-dir', 'cache', ...args);
+    const files = (run: Run) => report(run).findings.map(({ path }) => path);
+
+    it('says the same the second time, texts and suppressed ones included', async () => {
+      write('m.py', BAD);
+      write('s.py', BAD.replace('dim=0)', 'dim=0)  # ikbo: ignore'));
+      write('binary.py', Uint8Array.of(1, 0, 2));
+      const plain = await ikbo('check', '--format', 'sarif');
+      for (let run = 0; run < 2; run += 1) {
+        const { out, code } = await ikbo('check', '--format', 'sarif', '--cache-dir', 'cache');
+        assert.deepEqual([out, code], [plain.out, plain.code]);
+      }
+      assert.ok(existsSync(join(root, 'cache')));
+    });
+    it('sees changes of a file, of one that it imports, and of the options', async () => {
+      write('m.py', USER);
+      write('helper.py', HELPER);
+      assert.equal(files(await cached()).length, 1);
+      assert.equal(files(await cached()).length, 1);
+      write('helper.py', HELPER.replace('x.repeat_interleave(n, dim=0)', 'x'));
+      assert.deepEqual(files(await cached()), []);
+      rmSync(join(root, 'helper.py'));
+      assert.deepEqual(files(await cached()), []);
+      write('helper.py', HELPER);
+      assert.equal(files(await cached()).length, 1);
+      write('ikbo.toml', '[shapes]\nn = 3\n');
+      assert.deepEqual(report(await cached()).findings[0]?.cost.bound, { n: 3 });
+      write('ikbo.toml', 'ignore = ["IKB1"]\n');
+      assert.deepEqual(files(await cached()), []);
+    });
+    it('--no-cache keeps nothing', async () => {
+      write('m.py', BAD);
+      assert.equal((await cached('--no-cache')).code, 1);
+      assert.ok(!existsSync(join(root, 'cache')));
+    });
+    it('processes at once all say the same, and leave a cache that is whole', async () => {
+      for (let i = 0; i < 30; i += 1) write(`m${i}.py`, BAD);
+      const run = () =>
+        new Promise<string>((done) => {
+          const args = [join(dist, 'cli.js'), 'check', '--format', 'json', '--cache-dir', 'cache', '--jobs', '1'];
+          execFile(process.execPath, args, { cwd: root, maxBuffer: 2 ** 26 }, (_, out) => done(out));
+        });
+      const outs = await Promise.all([run(), run(), run()]);
+      const findings = outs.map((out) => (JSON.parse(out) as Report).findings);
+      assert.equal(findings[0]?.length, 30);
+      for (const list of findings) assert.deepEqual(list, findings[0]);
+      assert.deepEqual(report(await cached()).findings, findings[0]);
+      assert.equal(readdirSync(join(root, 'cache')).filter((name) => name.endsWith('.tmp')).length, 0);
     });
   });
 
