@@ -40,7 +40,7 @@ export interface Work {
 export function costOf(dims: readonly Dim[] | null, itemSize: number | null, work: Work | null, ratio: Dim): CostText {
   const size = constant(itemSize ?? DEFAULT_ITEM_SIZE);
   const bytes = dims ? multiply(product(dims), size) : null;
-  const bytesText = dims ? factors([...dims, size]) : '?';
+  const bytesText = bytes ? factors([...(dims ?? []), size]) : '?';
   if (!work) return { bytes, flops: ZERO, bytesText, flopsText: '0' };
   const rows = dims ? divide(product(dims), work.contracted) : null;
   const sources = rows && ratio ? divide(rows, ratio) : null;

@@ -259,11 +259,11 @@ function batchToCopy(t: Tensor, other: Tensor): Dim {
   return isOne(ownSecond.dim) && !isOne(own.dim) && !isOne(second.dim) ? second.dim : null;
 }
 
-/** Axis 1 of four, replicated in blocks: attention heads that share keys and values. */
+/** Axis 1 of four, replicated in blocks or in turn: attention heads that share keys and values. */
 const headAxis = (t: Tensor, h: Hit): boolean =>
   (rankOf(t.shape) === 4 || rankOf(t.shape) === null) &&
   (h.axis === 1 || h.axis === -3) &&
-  h.replica.map.kind === 'blocks';
+  ['blocks', 'cycle', 'other'].includes(h.replica.map.kind);
 
 /**
  * matmul copies an expanded batch axis of a 4-D operand when only some of its batch axes are expanded: the batch axes

@@ -32,11 +32,17 @@ export const sinkText = (match: Match): string => {
   return `\`${short(fn ? textOf(fn) : textOf(node))}\``;
 };
 
-/** Two conditions at most: more do not help to find the place. */
+/** Two conditions at most, each whole: half of one may say the opposite. */
 export function when(match: Match): string {
   if (match.when.length === 0) return '';
-  const more = match.when.length > 2 ? ', ...' : '';
-  return ` (when ${match.when.slice(0, 2).map(short).join(' and ')}${more})`;
+  const shown = match.when
+    .map((text) => text.replace(/\s+/g, ' '))
+    .filter((text) => text.length <= MAX)
+    .slice(0, 2)
+    .map((text, _, list) => (list.length > 1 && / or /.test(text) ? `(${text})` : text));
+  if (shown.length === 0) return ' (on some paths)';
+  const rest = shown.length < match.when.length ? ', on some paths' : '';
+  return ` (when ${shown.join(' and ')}${rest})`;
 }
 
 /** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */
@@ -44,8 +50,14 @@ export function costText(match: Match): string {
   const bytes = match.size(match.cost.bytes);
   const half = match.cost.itemSize === null ? ' in half precision' : '';
   if (bytes !== null) return `: ${amount(bytes)} per call${half}${boundAt(match)}`;
-  return match.cost.bytesText.includes('?') ? '' : `: ${match.cost.bytesText} bytes per call${half}`;
+  return isReadable(match.cost.bytesText) ? `: ${match.cost.bytesText} bytes per call${half}` : '';
 }
+
+const LONGEST_FORMULA = 60;
+
+/** Every factor is known and has a name of its own: `x.shape[1]`, no piece of code. */
+const isReadable = (formula: string): boolean =>
+  formula.length <= LONGEST_FORMULA && !/\?|\[(?!-?\d+\])|(?<!\blen)(?<=\w)\(/.test(formula);
 
 /** ` at B=1024`: the bindings that the number depends on. */
 function boundAt(match: Match): string {
