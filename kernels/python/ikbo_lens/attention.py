@@ -11,7 +11,7 @@ from . import folded
 from .backend import native, plain, warn_once
 from .flat import flat_map
 from .maps import Map
-from .operators import call
+from .ops import call
 
 
 def attention(

@@ -37,7 +37,8 @@ class Backend:
     cuda: str
 
     def __str__(self) -> str:
-        return f"ikbo_lens ({self.choice})\n  library  {self.library or library().missing}\n  cpu      {self.cpu}\n  cuda     {self.cuda}"
+        lines = (("library", self.library or library().missing), ("cpu", self.cpu), ("cuda", self.cuda))
+        return "\n".join([f"ikbo_lens ({self.choice})", *(f"  {name:8} {text}" for name, text in lines)])
 
 
 def backend() -> Backend:
@@ -71,7 +72,7 @@ def warn_once(text: str) -> None:
 
 
 def native(name: str, tensors: Sequence[Tensor]) -> bool:
-    """Whether operator `name` is to be tried in the library on `tensors`; says once why not, where it might have been."""
+    """Whether operator `name` is to be tried in the library on `tensors`."""
     return plain(tensors) and wanted(name, tensors[0].device.type, tensors[0].dtype)
 
 
@@ -99,7 +100,7 @@ def _transformed() -> bool:
 
 @torch.compiler.assume_constant_result  # a decision for the process: torch.compile need not look inside
 def wanted(name: str, kind: str, dtype: torch.dtype) -> bool:
-    """Whether the choice, the device and the type speak for the library; says once why not, where one could expect it."""
+    """Whether the choice, the device and the type speak for the library; says once why not, where one might expect it."""
     decided = _decided.get((name, kind, dtype))
     if decided is None:
         decided = _decided[name, kind, dtype] = _decide(name, kind, dtype)

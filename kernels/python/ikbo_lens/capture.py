@@ -1,4 +1,4 @@
-"""CUDA graph capture, as far as the native operators have to know about it. Through the driver, as torch does not show it."""
+"""CUDA graph capture: what torch does not show of it, asked of the driver."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Device:
     def run(
         self, name: str, key: Hashable, shape: Callable[[], c.Structure], args: c.Structure, data_free: bool = False
     ) -> Operator:
-        """Runs operator `name` on torch's current stream. `key` stands for what `shape` makes: it is made once for each.
+        """Runs operator `name` on torch's current stream. `key` stands for what `shape` makes, once for each key.
 
         Weights and maps are taken in again by every call: they may have changed in ways that torch does not see.
         `data_free`: there are none, so the operator is prepared once.

@@ -54,7 +54,8 @@ def library() -> Library:
     tried = places()
     path = next((place for place in tried if place.is_file()), None)
     if path is None:
-        hint = "IKBO_LENS_LIBRARY names no file" if os.environ.get("IKBO_LENS_LIBRARY") else "the native library is not built"
+        named = os.environ.get("IKBO_LENS_LIBRARY")
+        hint = "IKBO_LENS_LIBRARY names no file" if named else "the native library is not built"
         return Library(None, None, f"{hint} (looked for {', '.join(map(str, tried))})")
     try:
         functions = ctypes.CDLL(str(path))
@@ -63,5 +64,6 @@ def library() -> Library:
         return Library(path, None, f"{path} cannot be used: {error}")
     version = functions.ikbo_abi_version()
     if version != abi.VERSION:
-        return Library(path, None, f"{path} has ABI version {version}, this package needs {abi.VERSION}; build both from one checkout")
+        needed = f"this package needs {abi.VERSION}; build both from one checkout"
+        return Library(path, None, f"{path} has ABI version {version}, {needed}")
     return Library(path, functions, "")

@@ -12,7 +12,7 @@ from . import abi, decomposed
 from .backend import native, warn_once
 from .flat import autocast, flat_map, flat_rows
 from .maps import Map
-from .operators import call
+from .ops import call
 
 #: A tensor as it is, or a tensor with the map (or maps, applied in order) that replicates it.
 Block = Union[Tensor, Tuple[Tensor, Map], Tuple[Tensor, Map, Map]]
