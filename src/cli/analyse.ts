@@ -129,7 +129,9 @@ function collect(
   const problems = outcomes.flatMap((outcome) => ('problem' in outcome ? [outcome] : []));
   const broken = checked.flatMap(({ path, analysis }) => {
     const error = analysis.broken;
-    return error ? [{ path, message: `line ${error.line}: ${error.message}` }] : [];
+    if (!error) return [];
+    const cell = error.cell === undefined ? '' : `cell ${error.cell}, `;
+    return [{ path, message: `${cell}line ${error.line}: ${error.message}` }];
   });
   const errors = [...run.errors, ...problems.map(({ path, problem }) => ({ path, message: problem })), ...broken];
   const findings = kept(checked.flatMap(({ analysis }) => analysis.findings));

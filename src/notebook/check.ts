@@ -34,6 +34,7 @@ function checkNotebook(engine: Checker, path: string, raw: string, options: Chec
     suppressed: analysis.suppressed.map(finding),
     notes: analysis.notes.map(place.step),
     parsed: analysis.parsed,
+    ...(analysis.broken && { broken: place.step(analysis.broken) }),
   };
 }
 

@@ -114,8 +114,8 @@ function merged(
     entries[path] = [text, list.flatMap((at) => (old.asked[at] ? [refer(old.asked[at])] : [])), analysis];
   }
   for (const [path, { sources, analysis }] of fresh) {
-    const { findings, suppressed, notes, parsed } = analysis;
-    const isEmpty = findings.length + suppressed.length + notes.length === 0;
+    const { findings, suppressed, notes, parsed, broken } = analysis;
+    const isEmpty = findings.length + suppressed.length + notes.length === 0 && !broken;
     entries[path] = [sources.hash, sources.asked.map(refer), isEmpty ? (parsed ? 1 : 0) : analysis];
   }
   return { asked, entries };

@@ -106,7 +106,7 @@ describe('ikbo', () => {
       const run = report(await ikbo('check', '--format', 'json', '.', 'missing'));
       assert.deepEqual(
         run.errors.map(({ path }) => path),
-        ['binary.py', 'latin.py', 'loop', 'missing'],
+        ['binary.py', 'broken.py', 'latin.py', 'loop', 'missing'],
       );
       assert.deepEqual(
         run.findings.map(({ path }) => path),

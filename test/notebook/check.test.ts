@@ -103,6 +103,10 @@ describe('notebooks', () => {
     for (const odd of ['{"torch":1,"cells":[null,1,{},{"cell_type":"code","source":{"torch":[]}}]}', 'null // torch'])
       assert.deepEqual((await check(odd)).findings, []);
   });
+  it('a syntax error is said of its cell, and the others are analysed', async () => {
+    const { broken, findings } = await check(notebook([code(IMPORTS), code(RANKER), code('\n\nx = = 1')]));
+    assert.deepEqual([broken?.cell, broken?.line, findings.length], [3, 3, 1]);
+  });
   it('a cell of another language within a Python notebook is not Python', async () => {
     const sql = code(lines(RANKER), { metadata: { vscode: { languageId: 'sql' } } });
     assert.deepEqual((await check(notebook([code(IMPORTS), sql]))).findings, []);

@@ -8,6 +8,7 @@ import { finding } from '../finding';
 
 const found: Analysis = { findings: [finding({ path: 'a.py', line: 3 })], suppressed: [], notes: [], parsed: true };
 const empty: Analysis = { findings: [], suppressed: [], notes: [], parsed: true };
+const broken: Analysis = { ...empty, broken: { path: 'a.py', line: 3, message: 'syntax error' } };
 
 describe('cache', () => {
   let root = '';
@@ -36,6 +37,21 @@ describe('cache', () => {
     assert.ok(cache.hasEntries);
     assert.deepEqual(cache.find('a.py', 'A', now({ 'h.py': 'H' })), found);
     assert.deepEqual(cache.find('b.py', 'B', now({ 'h.py': 'H' })), empty);
+  });
+  it('keeps what a result says, whatever that is', () => {
+    const all = [
+      found,
+      empty,
+      broken,
+      { ...empty, parsed: false },
+      { ...empty, notes: [{ path: 'a.py', line: 1, message: 'm' }] },
+    ];
+    for (const analysis of all) {
+      const cache = open();
+      cache.store('a.py', { hash: 'A', asked: [] }, analysis);
+      cache.save();
+      assert.deepEqual(open().find('a.py', 'A', now({})), analysis);
+    }
   });
   const changes: readonly [string, string, Record<string, TextHash>][] = [
     ['the file', 'A2', { 'h.py': 'H' }],
