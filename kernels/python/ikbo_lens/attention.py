@@ -39,7 +39,7 @@ def attention(
         dropout_p, is_causal, scale, enable_gqa: as there.
 
     Returns:
-        [B, ..., L, Dv].
+        [B, ..., L, Dv]. Contiguous, or, where the kernel made it, in the order in memory that query has.
 
     Raises:
         ValueError: fewer than three axes, ranks that differ, a map of another axis than 0, or one that does not give B
@@ -91,7 +91,8 @@ def _native(query: Tensor, key: Tensor, value: Tensor, kv_map: Map, scale: Optio
     repeats, index = flat_map([kv_map], (key.shape[0],), key)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     out = call("attention", heads, *(x.transpose(1, 2) for x in heads), index, repeats, scale).transpose(1, 2)
-    return (out.squeeze(1) if query.dim() == 3 else out).contiguous()
+    out = out.squeeze(1) if query.dim() == 3 else out
+    return out.contiguous() if query.is_contiguous() else out
 
 
 def _check(

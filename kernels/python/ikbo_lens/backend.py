@@ -100,7 +100,7 @@ def _transformed() -> bool:
 
 @torch.compiler.assume_constant_result  # a decision for the process: torch.compile need not look inside
 def wanted(name: str, kind: str, dtype: torch.dtype) -> bool:
-    """Whether the choice, the device and the type speak for the library; says once why not, where one might expect it."""
+    """Whether choice, device and type speak for the library; says once why not, where one might expect it."""
     decided = _decided.get((name, kind, dtype))
     if decided is None:
         decided = _decided[name, kind, dtype] = _decide(name, kind, dtype)

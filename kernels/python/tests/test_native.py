@@ -93,6 +93,9 @@ class Operators(Case):
         # As projections leave them, and at an address that no copy engine likes.
         q, k, v = (torch.randn(n, s, 2, 8).transpose(1, 2) for n, s in ((6, 3), (2, 5), (2, 5)))
         self.in_both(lambda: attention(q, k, v, ikbo_lens.index(idx)))
+        # The result lies in memory as the queries do, whatever they are.
+        self.assertTrue(attention(q, k, v, ikbo_lens.index(idx)).transpose(1, 2).is_contiguous())
+        self.assertTrue(attention(q.contiguous(), k, v, ikbo_lens.index(idx)).is_contiguous())
         odd = torch.randn(2 * 5 * 2 * 8 + 1)[1:].view(2, 5, 2, 8).transpose(1, 2)
         self.in_both(lambda: attention(q, odd, v, ikbo_lens.index(idx)))
 
@@ -172,7 +175,7 @@ class Operators(Case):
 
 
 class Raw(Case):
-    """torch.ops.ikbo_lens called directly: addresses go to the library, so nothing may pass that is not what it says."""
+    """torch.ops.ikbo_lens called directly: the library gets addresses, so nothing may pass that is not what it says."""
 
     def test_wrong_operands(self):
         x, w, i = torch.randn(2, 4), torch.randn(3, 4), torch.tensor([0, 1, 1])
@@ -182,6 +185,8 @@ class Raw(Case):
             (lambda: ops.cat_linear([x], [i.float()], [1], w, None), "int32 or int64"),
             (lambda: ops.cat_linear([x[:, :3]], [None], [1], w, None), "widths do not sum"),
             (lambda: ops.cat_linear([x, x], [i, i[:2]], [1, 1], torch.randn(3, 8), None), "not one entry a row"),
+            (lambda: ops.cat_linear([x], [None], [1], w, torch.randn(2)), "bias is not one entry"),
+            (lambda: ops.cat_linear([k], [None], [1], w, None), "must be matrices"),
             (lambda: ops.linear_compression(k[0], k[0], None, 1, w, False), "disagree"),
             (lambda: ops.attention(k, k, k[:, :4], None, 1, 1.0), "disagree"),
         ):
@@ -210,7 +215,8 @@ class Raw(Case):
         check = torch.autograd.gradcheck
         user, cand, w, b = grad(2, 3), grad(4, 2), grad(4, 5), grad(4)
         self.assertTrue(check(lambda u, c, w, b: ops.cat_linear([u, c], [i, None], [1, 1], w, b), (user, cand, w, b)))
-        self.assertTrue(check(lambda u, c, w, b: ops.cat_linear([c, u], [None, None], [1, 2], w, b), (user, cand, w, b)))
+        repeated = lambda u, c, w, b: ops.cat_linear([c, u], [None, None], [1, 2], w, b)
+        self.assertTrue(check(repeated, (user, cand, w, b)))
         user, cand = grad(2, 3, 2), grad(4, 2, 2)
         for first in (False, True):
             for index, repeats in ((i, 1), (None, 2)):

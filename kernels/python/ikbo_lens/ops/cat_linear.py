@@ -20,13 +20,15 @@ def run(
     out = fake(x, index, repeats, weight, bias)
     rows, outputs = out.shape
     check_alike("cat_linear", [*x, weight, bias], index)
+    check("cat_linear", all(m.dim() == 2 for m in (*x, weight)), "the blocks and the weight must be matrices")
+    check("cat_linear", bias is None or bias.shape == (outputs,), "the bias is not one entry an output")
     fits = sum(block.shape[1] for block in x) == weight.shape[1]
     check("cat_linear", fits, "the widths do not sum to the weight's")
     check("cat_linear", all(i is None or i.shape == (rows,) for i in index), "an index is not one entry a row")
     if rows == 0:
         return out
     x, weight, bias = [as_rows(block) for block in x], as_rows(weight), bias if bias is None else bias.contiguous()
-    blocks = tuple((*block.shape, row_stride(block), *map_kind(block, n, i), n) for block, n, i in zip(x, repeats, index))
+    blocks = tuple((*b.shape, row_stride(b), *map_kind(b, n, i), n) for b, n, i in zip(x, repeats, index))
     key = (out.dtype, rows, outputs, row_stride(weight), bias is not None, blocks)
 
     def shape() -> abi.ConcatLinearShape:

@@ -20,7 +20,7 @@ def run(
     batch, width, columns = candidate.shape
     out = fake(user, candidate, index, repeats, weight, candidate_first)
     check_alike("linear_compression", [user, candidate, weight], [index])
-    fits = user.shape[2] == columns and user.shape[1] + width == weight.shape[1]
+    fits = user.dim() == 3 and user.shape[2] == columns and user.shape[1] + width == weight.shape[1]
     check("linear_compression", fits, "the sizes of user, candidate and weight disagree")
     check("linear_compression", index is None or index.shape == (batch,), "the index is not one entry a candidate")
     if batch == 0:
