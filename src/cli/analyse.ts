@@ -23,6 +23,8 @@ export interface Analysed {
   readonly suppressed: readonly { readonly finding: Finding; readonly kind: 'inSource' | 'external' }[];
   /** Text of every file that has a finding, for excerpts and edits, by report path. */
   readonly texts: ReadonlyMap<string, string>;
+  /** Folders that were looked through. */
+  readonly folders: readonly string[];
 }
 
 export interface AnalyseOptions {
@@ -66,7 +68,8 @@ export async function analyse(context: Context, paths: readonly string[], option
   const unwritten = cache?.save() ?? null;
   if (unwritten !== null) context.output.error(`note: results are not kept in ${options.cache}: ${unwritten}\n`);
   const outcomes = wanted.flatMap((path) => known.get(path) ?? []);
-  return collect(context, options, outcomes, { errors: found.errors, files: wanted.length, started });
+  const { errors, folders } = found;
+  return collect(context, options, outcomes, { errors, folders, files: wanted.length, started });
 }
 
 /** Outcomes that are known from before, or that need no engine. */
@@ -111,14 +114,24 @@ export async function analyseText(
   const started = performance.now();
   const engine = withNotebooks(await context.engine());
   const analysis = engine.check(path, text, { ...checkOptions(options), files: fileSource(context.root) });
-  return collect(context, options, [{ path, analysis, text, sources: null }], { errors: [], files: 1, started });
+  return collect(context, options, [{ path, analysis, text, sources: null }], {
+    errors: [],
+    folders: [],
+    files: 1,
+    started,
+  });
 }
 
 function collect(
   context: Context,
   options: AnalyseOptions,
   outcomes: readonly FileOutcome[],
-  run: { readonly errors: readonly ReportError[]; readonly files: number; readonly started: number },
+  run: {
+    readonly errors: readonly ReportError[];
+    readonly folders: readonly string[];
+    readonly files: number;
+    readonly started: number;
+  },
 ): Analysed {
   const { config } = options;
   const select = selector(config);
@@ -155,6 +168,7 @@ function collect(
       ...silenced.map((finding) => ({ finding, kind: 'inSource' as const })),
       ...compared.known.map((finding) => ({ finding, kind: 'external' as const })),
     ],
+    folders: run.folders,
     texts: new Map(checked.flatMap(({ path, text }) => (text === null ? [] : [[path, text] as const]))),
   };
 }

@@ -16,6 +16,7 @@ import { sarifReport } from './formats/sarif';
 import { statisticsReport } from './formats/statistics';
 import { textReport } from './formats/text';
 import { EXIT, UsageError, type ExitCode } from './output';
+import { watch } from './watch';
 
 export const FORMATS = ['text', 'json', 'sarif', 'github', 'junit'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -35,26 +36,40 @@ export interface CheckArguments {
   readonly jobs: number | null;
   /** Keep results, and use those of before. */
   readonly cache: boolean;
+  /** Check again on every change, until Ctrl-C. */
+  readonly watch: boolean;
   /** Where results are kept; null for the user's cache folder. */
   readonly cacheDir: string | null;
 }
 
 /** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
 export async function check(context: Context, paths: readonly string[], given: CheckArguments): Promise<ExitCode> {
-  const options: AnalyseOptions = {
+  const cache = given.cache ? cacheFolder(context, given.cacheDir) : null;
+  // Made for each check: files that decide may change, too.
+  const optionsNow = (folder: string | null): AnalyseOptions => ({
     config: findConfig(context.root),
     hints: given.hints,
     jobs: given.jobs,
-    cache: given.cache ? cacheFolder(context, given.cacheDir) : null,
+    cache: folder,
     ignoreBaseline: given.ignoreBaseline || given.writeBaseline !== null,
     only: given.changedSince === null ? null : changedSince(context.root, given.changedSince),
-  };
-  const analysed = paths.includes('-')
-    ? await analyseStdin(context, paths, given, options)
-    : await analyse(context, paths.length > 0 ? paths : ['.'], options);
-  const { report } = analysed;
-  if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, options, analysed);
-  context.output.out(given.statistics ? statisticsReport(report) : format(given.format, analysed, context));
+  });
+  const run = (folder: string | null) => analyse(context, paths.length > 0 ? paths : ['.'], optionsNow(folder));
+  const print = (analysed: Analysed): void =>
+    context.output.out(given.statistics ? statisticsReport(analysed.report) : format(given.format, analysed, context));
+  if (given.watch) {
+    if (paths.includes('-') || given.writeBaseline !== null)
+      throw new UsageError('--watch: not together with standard input or --write-baseline');
+    const deltas = given.format === 'text' && !given.statistics;
+    return exitCode(await watch(context, { run, print, deltas, cache }));
+  }
+  const analysed = paths.includes('-') ? await analyseStdin(context, paths, given, optionsNow(null)) : await run(cache);
+  if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, optionsNow(null), analysed);
+  print(analysed);
+  return exitCode(analysed);
+}
+
+function exitCode({ report }: Analysed): ExitCode {
   if (report.findings.some((finding) => finding.materialized)) return EXIT.findings;
   return report.errors.length > 0 && report.errors.length >= report.stats.files ? EXIT.failed : EXIT.clean;
 }

@@ -62,6 +62,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--ignore-baseline', 'report what the baseline records, too', false)
     .option('--stdin-filename <path>', 'name and place of the text on standard input')
     .option('--jobs <number>', 'threads at most (default: one per processor)', positive)
+    .option('--watch', 'check again when something changes, and print what is new and what is gone; Ctrl-C ends', false)
     .option('--no-cache', 'check every file again, and keep no results')
     .option('--cache-dir <folder>', 'where results are kept between runs (default: the cache folder of the user)')
     .action(async (paths: string[], options: CheckOptionValues) =>

@@ -1,6 +1,6 @@
 /** Finds the files to check: what is named, and what lies below a named directory and is not ignored. */
 import { readFileSync, readdirSync, realpathSync, statSync, type Dirent } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import type { ReportError } from '../core/finding';
 
@@ -21,6 +21,8 @@ const SKIPPED_FOLDERS = new Set([
 export interface Walk {
   /** Absolute paths, sorted by report path, without duplicates. */
   readonly files: readonly string[];
+  /** Absolute paths of the folders that were entered, and of those that hold named files. */
+  readonly folders: readonly string[];
   readonly errors: readonly ReportError[];
 }
 
@@ -36,6 +38,7 @@ export function reportPath(root: string, absolute: string): string {
  */
 export function walk(root: string, paths: readonly string[], wanted: (name: string) => boolean): Walk {
   const files = new Map<string, string>();
+  const folders = new Set<string>();
   const errors: ReportError[] = [];
   const fail = (path: string, error: unknown) =>
     errors.push({ path: reportPath(root, path), message: describeError(error) });
@@ -58,6 +61,7 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
       return;
     }
     const inside = new Set(open).add(real);
+    folders.add(folder);
     const own = IGNORE_FILES.filter((name) => entries.some((entry) => entry.name === name));
     const rules = [...ignores, ...rulesOf(folder, own)];
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -81,7 +85,10 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
     try {
       const stat = statSync(path);
       if (stat.isDirectory()) visit(path, rulesAbove(path), new Set());
-      else if (stat.isFile()) files.set(reportPath(root, path), path);
+      else if (stat.isFile()) {
+        files.set(reportPath(root, path), path);
+        folders.add(dirname(path));
+      }
       // A pipe or device may never end; `-` reads standard input.
       else errors.push({ path: reportPath(root, path), message: 'not a regular file; not analysed' });
     } catch (error) {
@@ -89,7 +96,7 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
     }
   }
   const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { files: sorted.map(([, absolute]) => absolute), errors };
+  return { files: sorted.map(([, absolute]) => absolute), folders: [...folders], errors };
 }
 
 /** One ignore file and the folder that its patterns are relative to. */

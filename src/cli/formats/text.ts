@@ -27,7 +27,8 @@ export function textReport(
   return [...blocks, lines.join('\n'), summary(report)].filter((part) => part !== '').join('\n') + '\n';
 }
 
-function summary({ findings, errors, stats }: Report): string {
+/** The last line of the report. */
+export function summary({ findings, errors, stats }: Report): string {
   const count = (n: number, word: string) => `${n} ${word}${n === 1 ? '' : 's'}`;
   const safe = findings.filter((finding) => finding.rewrites.some((rewrite) => rewrite.tier === 'safe'));
   const models = safe.filter((finding) => finding.path.endsWith('.onnx')).length;
@@ -39,7 +40,7 @@ function summary({ findings, errors, stats }: Report): string {
   return `${count(findings.length, 'finding')}${tail}${failed} in ${count(stats.files, 'file')} (${stats.milliseconds} ms)`;
 }
 
-function findingBlock(finding: Finding, text: string | undefined, paint: Paint): string {
+export function findingBlock(finding: Finding, text: string | undefined, paint: Paint): string {
   const where = `${placeText(finding)}:${finding.column}`;
   const head = `${paint('bold', where)}: ${paint(LEVEL_STYLE[finding.level], finding.level)} ${paint('bold', finding.rule)} ${finding.message}`;
   const chain = finding.chain.map((step) => {
