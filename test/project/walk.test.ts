@@ -70,13 +70,13 @@ describe('walk', () => {
   it('reports a broken link and a link to itself when they look like sources', () =>
     check({ 'gone.py': { link: 'nowhere' }, 'self.py': { link: 'self.py' }, 'gone.txt': { link: 'x' } }, ['.'], {
       files: [],
-      folders: [],
       errors: ['gone.py: no such file or directory', 'self.py: too many links: a link points to itself'],
     }));
   it('reports a device, which would never end', () => {
     const found = walk('/', ['/dev/zero'], () => true);
     assert.deepEqual(found, {
       files: [],
+      folders: [],
       errors: [{ path: 'dev/zero', message: 'not a regular file; not analysed' }],
     });
   });
