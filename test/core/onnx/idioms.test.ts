@@ -25,6 +25,13 @@ const repeatHeads = (x: string, to: string): Uint8Array[] => [
   node('Expand', `${x}_u heads`, `${x}_e`),
   node('Reshape', `${x}_e merged`, to),
 ];
+/** The batch repeated block by block. */
+const repeatBatch = (x: string, to: string, width: number): Uint8Array[] => [
+  node('Unsqueeze', `${x} one`, `${x}_u`),
+  node('Expand', `${x}_u times`, `${x}_e`),
+  ints(`${x}_rows`, -1, 2, 7, width),
+  node('Reshape', `${x}_e ${x}_rows`, to),
+];
 const heads = [ints('two', 2), ints('heads', 1, 1, 4, 1, 1), ints('merged', 0, 8, -1, 8)];
 
 const cases: Case[] = [
@@ -99,7 +106,44 @@ const cases: Case[] = [
       node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('Attention', 'q kk vv', 'y'),
     ], { opset: 23 }),
     rules: ['IKB201'],
+  },
+  {
+    name: 'attention of opset 23 with keys of each user repeated for its candidates',
+    bytes: model([
+      input('q', 12, 2, 'L', 8), input('k', 3, 2, 7, 8), input('v', 3, 2, 7, 6), output('y', 4),
+      ...repeatBatch('k', 'kk', 8), ...repeatBatch('v', 'vv', 6), node('Attention', 'q kk vv', 'y', { scale: { float: 0.25 } }), ints('one', 1), ints('times', 1, 4, 1, 1, 1),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
+  },
+  {
+    name: 'causal attention of opset 23 with keys expanded over the batch',
+    bytes: model([
+      input('q', 8, 2, 5, 8), input('k', 1, 2, 5, 8), input('v', 1, 2, 5, 8), output('y', 4), ints('batch', 8, 1, 1, 1),
+      node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('Attention', 'q kk vv', 'y', { is_causal: 1 }),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
     refused: /every row of the batch/,
+  },
+  {
+    name: 'rows repeated by counts, as torch 2 writes it',
+    bytes: model([
+      input('u', 3, 16), input('c', 6, 8), ints('counts', 4, 0, 2), output('y', 2), int('i0', 0), int('i1', 1), ints('first', 0), ints('last', -1), ints('column', -1, 1),
+      node('Shape', 'counts', 'shape'), node('Squeeze', 'shape first', 'users'), node('Range', 'i0 users i1', 'rows'), node('Reshape', 'rows column', 'table'),
+      node('CumSum', 'counts first', 'ends'), node('Gather', 'ends last', 'total1', { axis: 0 }), node('Squeeze', 'total1 first', 'total'), node('Range', 'i0 total i1', 'positions'),
+      node('Unsqueeze', 'ends last', 'ends1'), node('Less', 'positions ends1', 'before'), node('Cast', 'before', 'number', { to: 7 }), node('ReduceSum', 'number first', 'sum', { keepdims: 1 }),
+      node('Shape', 'table', 'high', { start: 0, end: 1 }), node('Sub', 'high sum', 'row'), node('Reshape', 'row last', 'row1'), node('Unsqueeze', 'row1 last', 'row2'),
+      node('GatherND', 'table row2', 'found'), node('Reshape', 'found last', 'index'), node('Gather', 'u index', 'r', { axis: 0 }), node('Concat', 'r c', 'cat', { axis: 1 }), ...linear,
+    ]),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'a tile whose repeats are made by OneHot',
+    bytes: model([
+      input('u', 'U', 16), input('c', '5*U', 8), output('y', 2), ints('one', 1), int('three', 3), ints('values', 1, 5), ints('flat', -1),
+      node('Unsqueeze', 'u one', 'a'), node('OneHot', 'one three values', 'hot'), node('Reshape', 'hot flat', 'repeats'), node('Tile', 'a repeats', 'b'),
+      node('Flatten', 'b', 'r', { axis: 2 }), node('Concat', 'r c', 'cat', { axis: 1 }), ...linear,
+    ]),
+    rules: ['IKB101'],
   },
   {
     name: 'MultiHeadAttention with keys expanded over the batch',

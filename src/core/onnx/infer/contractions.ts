@@ -1,7 +1,7 @@
 /** Matrix products, attention and recurrent operators: shapes only. */
 import { add, constant, divide, multiply, valueOf, type Dim } from '../../tensor/dim';
 import { intOf, stringOf } from '../attributes';
-import { bestDim, broadcastShapes, tensor, type Info } from './info';
+import { axisOf, bestDim, broadcastShapes, integers, MAX_DATA, tensor, type Info } from './info';
 import type { Rule } from './rule';
 
 type Shape = readonly Dim[] | null;
@@ -120,14 +120,20 @@ export const embedding: Rule = (_op, [ids, , table]) => {
   return [embedded, tensor(INT32, ids?.shape?.length === 2 ? [ids.shape[0] ?? null] : null), embedded];
 };
 
-/** OneHot: a new axis of the given depth. */
+/** OneHot: a new axis of the given depth. One index is how an exporter writes a shape with one size that is not 1. */
 export const oneHot: Rule = (op, [indices, depth, values]) => {
   if (!indices?.shape) return [tensor(values?.element ?? 0, null)];
   const rank = indices.shape.length + 1;
   const axis = intOf(op, 'axis', -1);
   const at = axis < 0 ? axis + rank : axis;
   const shape = [...indices.shape.slice(0, at), depth?.data?.[0] ?? null, ...indices.shape.slice(at)];
-  return [tensor(values?.element ?? 0, shape)];
+  const count = valueOf(depth?.data?.[0] ?? null);
+  const [index] = integers(indices) ?? [];
+  const [off, on] = values?.data ?? [];
+  const known = indices.data?.length === 1 && index !== undefined && count !== null && count <= MAX_DATA;
+  const hot = known ? (axisOf(index, count) ?? -1) : -1;
+  const data = known ? Array.from({ length: count }, (_, i) => (i === hot ? on : off) ?? null) : null;
+  return [tensor(values?.element ?? 0, shape, data)];
 };
 
 export const topK: Rule = (op, [data, k]) => {

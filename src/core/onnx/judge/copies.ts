@@ -5,6 +5,7 @@ import { intOf } from '../attributes';
 import type { Operator, Value } from '../graph';
 import { axisOf } from '../infer/info';
 import { isManyToOne, isMappingIndex, type Program } from './program';
+import { isRepeatIndex } from './repeat-index';
 import { free, mapAxes, type AxisState, type Replica, type State } from './state';
 import { shapeOf, type Transfer } from './transfer-type';
 
@@ -98,10 +99,12 @@ function gathered(
   if (base.axis === axis) return null;
   const copies = program.isConstant(data)
     ? 'no'
-    : isManyToOne(from[axis] ?? null, indexShape.length === 1 ? (indexShape[0] ?? null) : null);
+    : isRepeatIndex(index)
+      ? 'yes'
+      : isManyToOne(from[axis] ?? null, indexShape.length === 1 ? (indexShape[0] ?? null) : null);
   // Along a later axis positions are selected more often than copied: only proven sizes count there.
   const known = copies === 'yes' || (copies === 'likely' && axis === 0);
-  const isCopy = known && from.length >= 2 && isMappingIndex(index, copies === 'yes');
+  const isCopy = known && from.length >= 2 && (isRepeatIndex(index) || isMappingIndex(index, copies === 'yes'));
   const rank = from.length - 1 + indexShape.length;
   const mapped: MappedAxis = {
     map: { kind: 'indexed', index: index.name },

@@ -111,8 +111,8 @@ function broadcastInside(
 /** The standard operator shares key and value heads itself. */
 function nativeAttention(place: Place, event: Event, small: Shrunk): void {
   const { sink, operandIndex } = event;
-  if (event.code !== 'IKB202' || small.back.kind !== 'blocks')
-    refuse('Attention wants keys and values for every row of the batch');
+  if (event.code === 'IKB201') refuse('Attention wants keys and values for every row of the batch');
+  if (small.back.kind !== 'blocks') refuse('the heads are not repeated one by one');
   const inputs = sink.inputs.map((value, i) => (i === operandIndex ? small.value.name : (value?.name ?? '')));
   const { builder } = place;
   // Keys and values are two events of one node: the second one edits what the first one made.

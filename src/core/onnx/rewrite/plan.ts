@@ -6,6 +6,7 @@ import type { OnnxMatch } from '../judge/select';
 import { originsOf } from '../judge/select';
 import type { Spread } from '../judge/spread';
 import { splitAlgebra } from './algebra';
+import { foldBatchAttention } from './batch-attention';
 import { foldProduct } from './attention';
 import { fork, Refusal, type Builder } from './builder';
 import { splitLinear } from './linear';
@@ -96,6 +97,8 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   if (objection !== null) return { kind, condition: null, result: objection };
   const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
   if (typeof whole !== 'string') return { kind: LOOKUP, condition: null, result: whole };
+  const folded = attempt(builder, (next) => foldBatchAttention(next, spread, match));
+  if (typeof folded !== 'string') return { kind: FOLD, condition: conditionOf(builder, match), result: folded };
   const result = attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event)));
   return { kind, condition: conditionOf(builder, match), result };
 }
