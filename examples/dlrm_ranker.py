@@ -4,7 +4,7 @@ A request carries one or more users; each is scored against `n_cand` candidates.
 features are the same for all of them.
 """
 
-# ikbo: U=2, n_cand=512, Ku=640, Kc=192
+# ikbo: U=2, n_cand=512, Ku=640, Kc=192, config.deep[0]=512
 
 from __future__ import annotations
 

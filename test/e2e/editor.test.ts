@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { CELLS, notebook } from '../notebook/notebook';
-import { missingTools, ROOT, startEditor, until, type Editor } from './editor';
+import { missingTools, packagedExtension, ROOT, startEditor, until, type Editor } from './editor';
 
 const RANKER = 'dlrm_ranker.py';
 const SCREENSHOTS = process.env.IKBO_SCREENSHOTS === '1';
@@ -27,7 +27,7 @@ describe('in a real editor', function () {
       this.skip();
     }
     this.timeout(120_000);
-    editor = await startEditor(process.env.IKBO_VSIX ?? packaged());
+    editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension());
   });
   afterEach(async function () {
     if (this.currentTest?.state !== 'failed') return;
@@ -244,13 +244,6 @@ describe('in a real editor', function () {
     await panel.locator('[role=alert] code', { hasText: 'scripts/native.mjs build' }).waitFor();
   });
 });
-
-/** Packages what `npm run build` and `scripts/native.mjs build` have left. */
-function packaged(): string {
-  const run = spawnSync(process.execPath, [join(ROOT, 'scripts/package.mjs'), '--no-build'], { encoding: 'utf8' });
-  assert.equal(run.status, 0, run.stderr);
-  return join(ROOT, 'build/ikbo-lens.vsix');
-}
 
 /** By the Python of the torch tests where it has torch; else compiled only. */
 function importable(folder: string, module: string): void {

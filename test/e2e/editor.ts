@@ -17,6 +17,14 @@ export function missingTools(): string | null {
   return existsSync(CHROMIUM) ? null : `no ${CHROMIUM}: install chromium, or set CHROMIUM`;
 }
 
+/** Packages what `npm run build` and `scripts/native.mjs build` have left. */
+export function packagedExtension(): string {
+  execFileSync(process.execPath, [join(ROOT, 'scripts/package.mjs'), '--no-build'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  return join(ROOT, 'build/ikbo-lens.vsix');
+}
+
 export interface Editor {
   readonly page: Page;
   /** Copy of `examples/`, open as the workspace. */
@@ -46,9 +54,11 @@ const SETTINGS = {
   'editor.minimap.enabled': false,
   'files.autoSave': 'off',
   'git.enabled': false,
+  'security.workspace.trust.enabled': false,
 };
 
-export async function startEditor(vsix: string): Promise<Editor> {
+/** With `settings` on top of those that keep the editor quiet. */
+export async function startEditor(vsix: string, settings: Readonly<Record<string, unknown>> = {}): Promise<Editor> {
   const scratch = mkdtempSync(join(tmpdir(), 'ikbo-editor-'));
   const [user, extensions, workspace] = ['user', 'extensions', 'workspace'].map((name) => join(scratch, name)) as [
     string,
@@ -56,7 +66,7 @@ export async function startEditor(vsix: string): Promise<Editor> {
     string,
   ];
   mkdirSync(join(user, 'User'), { recursive: true });
-  writeFileSync(join(user, 'User/settings.json'), JSON.stringify(SETTINGS));
+  writeFileSync(join(user, 'User/settings.json'), JSON.stringify({ ...SETTINGS, ...settings }));
   cpSync(join(ROOT, 'examples'), workspace, { recursive: true, filter: (path) => !path.includes('__pycache__') });
   const command = join(EDITOR, 'bin/editor');
   const common = ['--config', join(scratch, 'config.yaml'), '--user-data-dir', user, '--extensions-dir', extensions];

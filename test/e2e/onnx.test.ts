@@ -1,6 +1,5 @@
 /** An ONNX model through the interface of a real VS Code: read, rewritten, compared, saved; one session, in order. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { buildSync } from 'esbuild';
 import { checkModel, memorySource, printModel, readModel } from '../../src/core/onnx';
 import { findRuntime, verifyModel } from '../../src/project/onnx/verify';
 import { largeModel } from '../core/onnx/large-model';
-import { missingTools, ROOT, startEditor, until, type Editor } from './editor';
+import { missingTools, packagedExtension, ROOT, startEditor, until, type Editor } from './editor';
 
 const MODEL = 'dlrm_ranker.onnx';
 const TEXT = 'dlrm_ranker.onnxtxt';
@@ -27,7 +26,7 @@ describe('ONNX models in a real editor', function () {
     }
     this.timeout(120_000);
     process.env.IKBO_ONNXRUNTIME ??= findRuntime(ROOT) ?? '';
-    editor = await startEditor(process.env.IKBO_VSIX ?? packaged());
+    editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension());
   });
   afterEach(async function () {
     if (this.currentTest?.state !== 'failed') return;
@@ -201,11 +200,4 @@ async function runsAlike(before: string, after: string): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true });
   }
-}
-
-/** Packages what `npm run build` and `scripts/native.mjs build` have left. */
-function packaged(): string {
-  const run = spawnSync(process.execPath, [join(ROOT, 'scripts/package.mjs'), '--no-build'], { encoding: 'utf8' });
-  assert.equal(run.status, 0, run.stderr);
-  return join(ROOT, 'build/ikbo-lens.vsix');
 }

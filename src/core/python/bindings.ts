@@ -1,4 +1,7 @@
-/** Comments that tell the analysis what text cannot: `# ikbo: B=1024, U=15`, `# ikbo: index cand_to_user many-to-one`. */
+/**
+ * Comments that tell the analysis what text cannot: `# ikbo: B=1024, config.deep[0]=512`,
+ * `# ikbo: index cand_to_user many-to-one`.
+ */
 export interface Bindings {
   readonly shapes: Readonly<Record<string, number>>;
   readonly manyToOne: ReadonlySet<string>;
@@ -12,7 +15,7 @@ export function bindingsOf(comments: readonly { readonly text: string }[]): Bind
     if (body.startsWith('ignore')) continue;
     const index = /^index\s+([\w.]+)\s+many-to-one\b/.exec(body);
     if (index?.[1] !== undefined) manyToOne.add(index[1]);
-    else for (const pair of body.matchAll(/([A-Za-z_]\w*)\s*=\s*(\d+)/g)) shapes[pair[1] ?? ''] = Number(pair[2]);
+    else for (const pair of body.matchAll(/([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s*=\s*(\d+)/g)) shapes[pair[1] ?? ''] = Number(pair[2]);
   }
   return { shapes, manyToOne };
 }
