@@ -115,7 +115,10 @@ const isSeverities = (value: unknown): value is Record<string, Level> =>
 const isPerFile = (value: unknown): value is Record<string, readonly string[]> =>
   every(value, (_, codes) => isCodes(codes));
 const isShapes = (value: unknown): value is Record<string, number> =>
-  every(value, (key, size) => /^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(key) && Number.isSafeInteger(size) && Number(size) >= 0);
+  every(
+    value,
+    (key, size) => /^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(key) && Number.isSafeInteger(size) && Number(size) >= 0,
+  );
 
 interface Key {
   readonly valid: (value: unknown) => boolean;

@@ -15,7 +15,9 @@ export function bindingsOf(comments: readonly { readonly text: string }[]): Bind
     if (body.startsWith('ignore')) continue;
     const index = /^index\s+([\w.]+)\s+many-to-one\b/.exec(body);
     if (index?.[1] !== undefined) manyToOne.add(index[1]);
-    else for (const pair of body.matchAll(/([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s*=\s*(\d+)/g)) shapes[pair[1] ?? ''] = Number(pair[2]);
+    else
+      for (const pair of body.matchAll(/([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s*=\s*(\d+)/g))
+        shapes[pair[1] ?? ''] = Number(pair[2]);
   }
   return { shapes, manyToOne };
 }
