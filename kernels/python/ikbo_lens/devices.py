@@ -51,6 +51,7 @@ class Device:
         self._lock = threading.Lock()
         self._kept: "OrderedDict[Hashable, Operator]" = OrderedDict()
         self._of_graphs: "dict[Hashable, Operator]" = {}
+        self._refused: "dict[Hashable, str]" = {}
         self._handle = c.c_void_p()
         ordinal = -1 if device.type == "cpu" else device.index
         self._check(loaded.functions.ikbo_device_open(ordinal, c.byref(self._handle)))
@@ -77,12 +78,12 @@ class Device:
         with self._lock:
             if captured:
                 with outside_capture():
-                    operator = self._of_graph(name, (name, key, stream, capture_id(stream)), shape)
+                    operator = self._of_graph((name, key, stream, capture_id(stream)), shape)
                     # What does not depend on data is not for the graph to repeat.
                     aside = torch.cuda.Stream(self._device).cuda_stream if data_free else stream
                     self._prepare(operator, args, aside, data_free)
             else:
-                operator = self._kept_for(name, (name, key, stream), shape)
+                operator = self._kept_for((name, key, stream), shape)
                 self._prepare(operator, args, stream, data_free)
             self._check(operator.run(operator.handle, c.byref(args), stream))
         return operator
@@ -94,28 +95,34 @@ class Device:
         self._check(operator.prepare(operator.handle, c.byref(args), stream))
         operator.prepared = True
 
-    def _kept_for(self, name: str, key: Hashable, shape: Callable[[], c.Structure]) -> Operator:
+    def _kept_for(self, key: Tuple, shape: Callable[[], c.Structure]) -> Operator:
         operator = self._kept.get(key)
         if operator is None:
-            operator = self._kept[key] = self._create(name, shape())
+            operator = self._kept[key] = self._create(key, shape)
             self._make_room()
         else:
             self._kept.move_to_end(key)
         return operator
 
-    def _of_graph(self, name: str, key: Hashable, shape: Callable[[], c.Structure]) -> Operator:
+    def _of_graph(self, key: Tuple, shape: Callable[[], c.Structure]) -> Operator:
         operator = self._of_graphs.get(key)
         if operator is None:
-            operator = self._of_graphs[key] = self._create(name, shape())
+            operator = self._of_graphs[key] = self._create(key, shape)
         return operator
 
-    def _create(self, name: str, shape: c.Structure) -> Operator:
-        functions, handle = self._library.functions, c.c_void_p()
+    def _create(self, key: Tuple, shape: Callable[[], c.Structure]) -> Operator:
+        """`key` starts with the operator's name and the key of its shape."""
+        name = key[0]
+        if key[:2] in self._refused:
+            raise Refused(self._refused[key[:2]])
+        functions, handle, made = self._library.functions, c.c_void_p(), shape()
         create, prepare, run = (getattr(functions, f"ikbo_{name}_{verb}") for verb in ("create", "prepare", "run"))
-        status = create(self._handle, c.byref(shape), c.byref(handle))
+        status = create(self._handle, c.byref(made), c.byref(handle))
         if status == abi.OUT_OF_MEMORY and self._device.type == "cuda":
             torch.cuda.empty_cache()  # what torch holds back is not the library's to use
-            status = create(self._handle, c.byref(shape), c.byref(handle))
+            status = create(self._handle, c.byref(made), c.byref(handle))
+        if status == abi.UNSUPPORTED:
+            self._refused[key[:2]] = self._library.error()
         self._check(status)
         return Operator(name, handle, functions.ikbo_op_workspace_bytes(handle), prepare, run)
 

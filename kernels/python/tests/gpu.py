@@ -342,6 +342,21 @@ def autocast_and_fp32():
     expect(len(texts) == 1 and "bfloat16, not float32" in texts[0], str(texts))
 
 
+@check
+def what_no_kernel_takes_is_said_once():
+    q, k = random(6, 2, 3, 12), random(2, 2, 5, 12)
+    m = ikbo_lens.repeats(3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ikbo_lens.use("auto")
+        outs = [attention(q, k, k, m) for _ in range(3)]
+    texts = [str(w.message) for w in caught]
+    expect(len(texts) == 1 and "a multiple of 8, not 12" in texts[0], str(texts))
+    want = F.scaled_dot_product_attention(q, m.apply(k), m.apply(k))
+    expect(all(error(out, want.double()) < 1e-2 for out in outs), "another result")
+    expect(RAN == [], str(RAN))
+
+
 def milliseconds(forms, seconds=0.15):
     """Median of batches, back to back, all forms in turns: what a caller sees, host time included where it is longer."""
     times = {name: [] for name in forms}
