@@ -12,7 +12,9 @@ export const ikb102: Rule = {
     example: 'h = self.fc(user.repeat_interleave(n, dim=0))',
     useInstead: 'h = self.fc(user).repeat_interleave(n, dim=0)',
     fixSafety:
-      'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Not offered when dropout in training draws per row, when batch statistics are taken over the rows, or when the copies differ.',
+      'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Where a stage draws random numbers per row in training (dropout) or takes statistics over the rows (batch normalization), that is a printed condition. Not offered when something else reads the copies, or when what stands between copy and layer is not known to work row by row.',
+    limits:
+      'Silent where anything on the way takes rows together or makes them differ: batch statistics aside, normalization over rows, a softmax over rows, noise, a mask per row. Modules whose class is not in the project are not looked through. Class and query tokens are reported as information: the copies are few, and what they cost is mostly not worth a change.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
   },
   match: (match) => match.code === 'IKB102',

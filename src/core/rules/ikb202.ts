@@ -12,7 +12,9 @@ export const ikb202: Rule = {
     example: 'k = repeat_kv(k, self.n_rep)\nv = repeat_kv(v, self.n_rep)\no = F.scaled_dot_product_attention(q, k, v)',
     useInstead: 'o = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)',
     fixSafety:
-      '`enable_gqa=True` is safe for half precision without a mask, head dimensions up to 256 and a head count that divides; in fp32 and with a mask on older versions it falls to a slow path, and then it is not offered.',
+      '`enable_gqa=True` gives the same result, and is a suggestion because of its speed: fused kernels take it for half precision without a mask and head dimensions up to 256 only; with a mask, or a cast to single precision in the text, it is not offered. Folding the queries that share a head into one longer query is safe in any dtype, and is offered without a mask and causal order. A helper such as `repeat_kv` is read where it is in the file, and must do nothing else.',
+    limits:
+      'Heads that are repeated as a view and read as one are silent. Where a dispatcher further down picks the kernel, as in model libraries with several attention implementations, only the call in the text is judged. On devices without a fused kernel for shared heads repeating may be the faster way: measure.',
     references: [
       'https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html',
       'https://arxiv.org/abs/2305.13245',

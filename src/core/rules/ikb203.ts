@@ -14,6 +14,8 @@ export const ikb203: Rule = {
       'n = q.shape[1] // k.shape[1]                   # queries that share a head, as one longer query\nfolded = q.float().unflatten(1, (k.shape[1], n)).flatten(2, 3)\no = F.scaled_dot_product_attention(folded, k.float(), v.float()).unflatten(2, (n, q.shape[2])).flatten(1, 2)\n# or, where half precision is good enough:\no = F.scaled_dot_product_attention(q, k, v, enable_gqa=True).float()',
     fixSafety:
       'Folding gives the same result up to the order of additions, without any copy; it is not offered with a mask or causal order, which do not fold. Moving a cast behind the attention rounds the result to half precision, and repeating the heads (offered with a mask) writes them: both are suggestions. Which kernel runs depends on the device and the version of PyTorch: measure. Nothing is said where neither dtype nor sizes are in the text.',
+    limits:
+      'Silent where neither dtype nor sizes are in the text: most models get their dtype from outside. The cause is read from the text, not from the device; on a CPU the call has no fused kernel to lose.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html'],
   },
   match: (match) => match.code === 'IKB203',

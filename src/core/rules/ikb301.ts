@@ -13,6 +13,8 @@ export const ikb301: Rule = {
     useInstead: 'w = self.bases.expand(batch, -1, -1)\ny = torch.bmm(x, w)',
     fixSafety:
       'Safe with three axes, where the product reads a view of stride 0 as it is; with four it would write the copy itself (see IKB302). In an einsum the copied letter is taken out of the equation.',
+    limits:
+      'Silent where the copies differ, where groups of rows share an operand, and where four axes would make the product copy by itself. A product with a parameter that requires a gradient may still copy the view in its backward pass.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB301',

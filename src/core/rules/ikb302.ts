@@ -12,6 +12,8 @@ export const ikb302: Rule = {
     example: 'y = torch.matmul(self.w, h.unsqueeze(-1))      # [F, D, D] @ [B, F, D, 1]: w is written B times',
     useInstead: "y = torch.einsum('fij,bfj->bfi', self.w, h).unsqueeze(-1)",
     fixSafety: 'The einsum contracts the same elements in another order. Safe up to floating-point reassociation.',
+    limits:
+      'Only reported where the number of axes and the sizes of the batch axes are in the text; most activations do not say so. Newer versions of PyTorch may stop copying.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB302',

@@ -12,7 +12,9 @@ export const ikb303: Rule = {
     example: 'k = k[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2).to(torch.bfloat16)',
     useInstead: 'k = k.to(torch.bfloat16)[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2)',
     fixSafety:
-      'Safe for inference. With gradients, the sum over the copies is then taken in the type after the cast: printed as a condition.',
+      'Safe for inference. With gradients, the sum over the copies is then taken in the type after the cast: printed as a condition. Not offered where the result is read elsewhere: it would be a view there, into which nobody may write.',
+    limits:
+      'Silent where the consumer would have written the view anyway, and not offered where the operator does not stand directly behind the expand, or where the result is read elsewhere: it would be a view there.',
     references: ['https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html'],
   },
   match: (match) => match.code === 'IKB303',

@@ -15,6 +15,8 @@ export const ikb401: Rule = {
       'self.fc = nn.Linear(136, 64)                   # once, when the model is built\n...\n    y = self.fc(torch.cat([user, cand, cand.new_zeros(*cand.shape[:-1], 6)], dim=-1))',
     fixSafety:
       'A suggestion: the result is the same whatever the new columns of the weight hold, since they meet zeros, and their gradient is zero; but the shape of a parameter changes, so that saved weights need the columns when they are loaded, and a new model draws other initial weights. The concatenation writes the zeros with the rest: the weight is never padded per call. Not offered where the layer or the concatenation is used elsewhere too, or the width is no number in the constructor. Wrong where a library pads by itself, and of no use on a CPU.',
+    limits:
+      'Wrong where a library pads by itself, and of no use on a CPU. Silent where the width is not known, which is most often so, and for layers that other code reads the width of.',
     references: ['https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html'],
   },
   match: (match) => match.code === 'IKB401',

@@ -13,6 +13,8 @@ export const ikb501: Rule = {
     useInstead: 'y = self.proj(self.queries)\n# the copy is made after the product, or by what broadcasts there',
     fixSafety:
       'Safe: the rows that are multiplied are the same constant; the product is copied instead, or broadcasts.',
+    limits:
+      'Reported from the sizes in the model: a dynamic axis that is 1 whenever the model runs is no cost and reported all the same.',
     references: ['https://onnx.ai/onnx/operators/onnx__Expand.html'],
   },
   match: (match) => match.code === 'IKB501',

@@ -10,6 +10,7 @@ export function rulePage(rule: Rule): string {
     ['Use instead', python(docs.useInstead)],
     ['Rewrites', rule.rewrites.map((rewrite) => `- \`${rewrite.id}\`: ${rewrite.title}`).join('\n')],
     ['Fix safety', docs.fixSafety],
+    ['Limits', docs.limits],
     ['References', docs.references.map((reference) => `- ${reference}`).join('\n')],
   ];
   const body = sections

@@ -33,5 +33,7 @@ export interface RuleDocs {
   readonly example: string;
   readonly useInstead: string;
   readonly fixSafety: string;
+  /** Where it is silent though there is something, where it speaks though there is nothing to gain, what it does not see. */
+  readonly limits: string;
   readonly references: readonly string[];
 }
