@@ -12,6 +12,7 @@ import { checkFile, isChecked, isModel, outcomeOf, type FileOutcome } from '../p
 import { fileSource } from '../project/file-source';
 import { readText } from '../project/read-text';
 import { excluder, selector } from '../project/select';
+import { torchVersion } from '../project/torch-version';
 import { reportPath, walk } from '../project/walk';
 import type { Context } from './context';
 import { checkOnThreads, threadsFor } from './pool';
@@ -42,7 +43,8 @@ export interface AnalyseOptions {
 
 /** What the engine is asked for, the same for every file of a run; without the files, which each thread reads itself. */
 export function checkOptions({ config, hints }: Pick<AnalyseOptions, 'config' | 'hints'>): Omit<CheckOptions, 'files'> {
-  return { hints: hints || config.hints, shapes: config.shapes };
+  const torch = torchVersion(config.folder, config.torch);
+  return { hints: hints || config.hints, shapes: config.shapes, ...(torch && { torch }) };
 }
 
 export async function analyse(context: Context, paths: readonly string[], options: AnalyseOptions): Promise<Analysed> {

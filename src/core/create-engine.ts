@@ -133,7 +133,8 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
     quiet,
   );
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
-  const rewrites = options.rewrites === false ? () => [] : oncePerSink(rewritesFor);
+  const rewrites =
+    options.rewrites === false ? () => [] : oncePerSink((match) => rewritesFor(match, options.torch ?? null));
   const findings = matches.flatMap((match) =>
     match.origin.file === file || match.via?.file === file
       ? (describe(match, options.hints ?? false, rewrites) ?? [])

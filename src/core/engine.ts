@@ -13,6 +13,9 @@ export interface FileSource {
   read(path: string): string | undefined;
 }
 
+/** Major and minor. */
+export type TorchVersion = readonly [major: number, minor: number];
+
 export interface CheckOptions {
   /** Report lazy broadcasts as hints too. Default false. */
   readonly hints?: boolean;
@@ -20,6 +23,8 @@ export interface CheckOptions {
   readonly shapes?: Readonly<Record<string, number>>;
   /** Work out the rewrites too, which takes longer than to find what they are for. Default true. */
   readonly rewrites?: boolean;
+  /** The oldest PyTorch that the code has to run on; left out where it is not known. Decides what a rewrite may use. */
+  readonly torch?: TorchVersion;
   /** Resolves imports; without it the file is analysed alone. */
   readonly files?: FileSource;
 }

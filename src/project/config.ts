@@ -23,6 +23,8 @@ export interface Config {
   readonly shapes: Readonly<Record<string, number>>;
   readonly baseline: string | null;
   readonly hints: boolean;
+  /** The oldest PyTorch that the code has to run on, e.g. `2.4`; null to look for it (`torch-version.ts`). */
+  readonly torch: string | null;
 }
 
 export class ConfigError extends Error {}
@@ -38,6 +40,7 @@ export const defaultConfig = (folder: string): Config => ({
   shapes: {},
   baseline: null,
   hints: false,
+  torch: null,
 });
 
 /** The configuration that applies to `folder`; looks upward, stops at the repository's root. Throws ConfigError. */
@@ -92,6 +95,7 @@ export function readConfig(file: string, text: string, folder: string): Config {
     shapes: isShapes(table['shapes']) ? { ...table['shapes'] } : {},
     baseline: typeof table['baseline'] === 'string' ? table['baseline'] : null,
     hints: table['hints'] === true,
+    torch: typeof table['torch'] === 'string' ? table['torch'] : null,
   };
 }
 
@@ -140,6 +144,10 @@ const KEYS: Readonly<Record<string, Key>> = {
   shapes: { valid: isShapes, expected: 'a table of names to whole numbers, e.g. { B = 1024 }' },
   baseline: { valid: isString, expected: 'the path of a baseline file, e.g. "ikbo-baseline.json"' },
   hints: { valid: (value) => typeof value === 'boolean', expected: 'true or false' },
+  torch: {
+    valid: (value) => isString(value) && /^\d+\.\d+(\.\d+)?$/.test(value),
+    expected: 'the oldest PyTorch that the code has to run on, e.g. "2.4"',
+  },
 };
 
 const upper = (text: string): string => text.toUpperCase();

@@ -1,15 +1,19 @@
 /** What the project on disk says about a folder: configuration and baseline, as on the command line. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TorchVersion } from '../core/engine';
 import type { Finding } from '../core/finding';
 import { BaselineError, compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import { ConfigError, defaultConfig, findConfig, type Config } from '../project/config';
 import { excluder, selector } from '../project/select';
+import { torchVersion } from '../project/torch-version';
 import { reportPath } from '../project/walk';
 import type { Place } from './places';
 
 export interface Project {
   readonly config: Config;
+  /** The oldest PyTorch to run on; `python` is the interpreter of the client's settings, or empty. */
+  torch(python: string): TorchVersion | null;
   /** True for documents that the configuration excludes. */
   excluded(place: Place): boolean;
   /** The findings of one whole document that are to be reported, at the configured levels. */
@@ -55,9 +59,17 @@ export function createProjects(complain: (message: string) => void): Projects {
 function projectOf(config: Config, baseline: Baseline | undefined): Project {
   const select = selector(config);
   const excluded = excluder(config);
+  const torch = new Map<string, TorchVersion | null>();
   const pathOf = ({ root, path }: Place) => (root === null ? path : reportPath(config.folder, join(root, path)));
   return {
     config,
+    torch(python) {
+      const known = torch.get(python);
+      if (known !== undefined) return known;
+      const found = torchVersion(config.folder, config.torch, python || null);
+      torch.set(python, found);
+      return found;
+    },
     excluded: (place) => excluded(pathOf(place)),
     select(place, findings) {
       const path = pathOf(place);

@@ -122,7 +122,12 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       void connection.client.register(DidChangeConfigurationNotification.type, { section: 'ikboLens' });
     }
     if (client.workspace?.didChangeWatchedFiles?.dynamicRegistration) {
-      const watchers = ['**/*.py', '**/{ikbo,pyproject}.toml', '**/*baseline*.json'].map((globPattern) => ({
+      const watchers = [
+        '**/*.py',
+        '**/{ikbo,pyproject}.toml',
+        '**/{requirements.txt,setup.cfg}',
+        '**/*baseline*.json',
+      ].map((globPattern) => ({
         globPattern,
       }));
       void connection.client.register(DidChangeWatchedFilesNotification.type, { watchers });

@@ -61,10 +61,14 @@ export function createSession({ engine, projects, documents, settings }: Session
     return onDisk.get(key);
   };
   const options = (document: LensDocument): CheckOptions => {
-    const { config } = projects.of(document.place.root);
+    const project = projects.of(document.place.root);
+    const { config } = project;
+    const own = settings(document.uri);
+    const torch = project.torch(own.python);
     return {
-      hints: settings(document.uri).hints || config.hints,
+      hints: own.hints || config.hints,
       shapes: config.shapes,
+      ...(torch && { torch }),
       files: { read: (path) => file(document, path)?.getText() },
     };
   };

@@ -7,9 +7,11 @@ export interface Settings {
   /** Codes or prefixes; empty selects every rule. */
   readonly select: readonly string[];
   readonly ignore: readonly string[];
+  /** The user's interpreter: its PyTorch counts where the project requires none. Empty for the virtual environment's. */
+  readonly python: string;
 }
 
-export const DEFAULTS: Settings = { enable: true, hints: false, select: [], ignore: [] };
+export const DEFAULTS: Settings = { enable: true, hints: false, select: [], ignore: [], python: '' };
 
 export function parseSettings(value: unknown): Settings {
   const section = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
@@ -18,6 +20,7 @@ export function parseSettings(value: unknown): Settings {
     hints: typeof section.hints === 'boolean' ? section.hints : DEFAULTS.hints,
     select: codes(section.select),
     ignore: codes(section.ignore),
+    python: typeof section.python === 'string' ? section.python : DEFAULTS.python,
   };
 }
 

@@ -34,6 +34,10 @@ describe('configuration schema', () => {
     ['[shapes]\nB = 1.5', false],
     ['[shapes]\n"a b" = 1', false],
     ['hints = "yes"', false],
+    ['torch = "2.4"', true],
+    ['torch = "2.4.1"', true],
+    ['torch = ">=2.4"', false],
+    ['torch = 2.4', false],
   ];
   for (const [text, expected] of texts) {
     it(`agrees with the reader on ${JSON.stringify(text)}`, () => {

@@ -1,4 +1,5 @@
 /** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
+import type { TorchVersion } from '../engine';
 import type { AttentionOperand, Match } from '../judge/match';
 import { type Node, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
@@ -30,10 +31,15 @@ interface Head {
 }
 
 const FUSED =
-  'torch is 2.5 or newer and, on CUDA, the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa ' +
-  'takes the math path, which is slower than repeating';
+  'on CUDA, the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa takes the math path, which is ' +
+  'slower than repeating';
+/** The release that brought enable_gqa. */
+const [MAJOR, MINOR] = [2, 5];
 
-export function enableGqa(match: Match): Written {
+export function enableGqa(match: Match, torch: TorchVersion | null): Written {
+  if (torch && (torch[0] < MAJOR || (torch[0] === MAJOR && torch[1] < MINOR)))
+    refuse(`enable_gqa came with torch ${MAJOR}.${MINOR}, and the project runs on ${torch.join('.')}, too`);
+  const fused = torch ? FUSED : `torch is ${MAJOR}.${MINOR} or newer and, ${FUSED}`;
   const draft = draftFor(match.sink.node);
   const { call, key, value } = readHeads(match, draft);
   if (match.attention?.mask)
@@ -50,7 +56,7 @@ export function enableGqa(match: Match): Written {
   ];
   return {
     edits: finished(draft, edits),
-    conditions: [FUSED, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+    conditions: [fused, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
   };
 }
 

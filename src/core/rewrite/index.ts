@@ -2,6 +2,7 @@
  * What can be done about a match: each rewrite with its edits and tier, or with the reason why there is none. A rewrite
  * keeps parameters where they are, changes no byte outside its edits, and leaves nothing that the same rule would find.
  */
+import type { TorchVersion } from '../engine';
 import type { Rewrite, TextEdit } from '../finding';
 import type { Match, RuleCode } from '../judge/match';
 import { ruleFor } from '../rules';
@@ -25,7 +26,7 @@ import { sinkBroadcast } from './sink-broadcast';
 interface Builder {
   /** One of the rule's own `rewrites`, which give it its title. */
   readonly id: string;
-  readonly build: (match: Match) => Written;
+  readonly build: (match: Match, torch: TorchVersion | null) => Written;
   /** Left out where it could never apply; by default it is offered, or refused with a reason. */
   readonly applies?: (match: Match) => boolean;
 }
@@ -68,8 +69,8 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB401: [{ id: 'pad-width', build: padWidth }],
 };
 
-/** The rewrites of a match, most recommended first. Ask while the match's file is open. */
-export function rewritesFor(match: Match): readonly Rewrite[] {
+/** The rewrites of a match, most recommended first. Ask while the match's file is open. `torch` is null where not known. */
+export function rewritesFor(match: Match, torch: TorchVersion | null): readonly Rewrite[] {
   const { path } = match.sink.node.file;
   return (BUILDERS[match.code] ?? [])
     .filter(({ applies }) => applies?.(match) ?? true)
@@ -77,7 +78,7 @@ export function rewritesFor(match: Match): readonly Rewrite[] {
       const title = ruleFor(match.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         requireEditable(match, match.code === 'IKB202');
-        const { edits, conditions: given } = build(match);
+        const { edits, conditions: given } = build(match, torch);
         const conditions = [...given, ...conditionsOfCalls(match.sink.node, edits)];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
