@@ -3,7 +3,7 @@ import type { Match } from '../judge/match';
 import { type Node, type SourceFile, childOf, enclosing, textOf } from '../python/syntax';
 import { lineOf } from './edit';
 import { callOf } from './expression';
-import { visit } from './names';
+import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';
 import { requireUntouched } from './surgery';
 
@@ -68,23 +68,19 @@ export function layerOf(match: Match): Layer | null {
 
 /** How often the class around `node` assigns to `text`. */
 function assignments(node: Node, text: string): number {
-  let count = 0;
-  visit(enclosing(node, 'class_definition') ?? node.file.root, (part) => {
-    if (part.kind === 'assignment' && textOf(childOf(part, 'left') ?? part) === text) count++;
-  });
-  return count;
+  return assignmentsIn(enclosing(node, 'class_definition') ?? node.file.root).get(text)?.length ?? 0;
 }
 
 /** Refuses when the class that makes the layer also makes another one by that name. */
 function requireNoOther(constructor: Node, text: string): void {
-  visit(enclosing(constructor, 'class_definition') ?? constructor.file.root, (part) => {
-    if (part.kind !== 'assignment' || textOf(childOf(part, 'left') ?? part) !== text) return;
+  for (const part of assignmentsIn(enclosing(constructor, 'class_definition') ?? constructor.file.root).get(text) ??
+    []) {
     const value = childOf(part, 'right');
     const made = value && callOf(value);
-    if (!made || constructor.parent?.parent === value || !/^[A-Z]/.test(made.method)) return;
+    if (!made || constructor.parent?.parent === value || !/^[A-Z]/.test(made.method)) continue;
     if (!/^(Linear|Conv[12]d)$/.test(made.method))
       refuse(`\`${text}\` is an ${made.name} at line ${lineOf(part)}, not a plain linear layer`);
-  });
+  }
 }
 
 /** Words of what works through a layer's call, or changes its weight, from outside the class that holds it. */

@@ -5,6 +5,7 @@
 import { type Node, type SourceFile, childOf, enclosing, textOf } from '../python/syntax';
 import { lineOf } from './edit';
 import { callOf } from './expression';
+import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';
 import { refuse } from './refusal';
 
@@ -117,15 +118,18 @@ function subclassesOf(owner: Node): ReadonlySet<Node> {
 }
 
 /** What a class body itself binds to `name`: a method, a property, a class attribute. */
-function membersOf(owner: Node, name: string): readonly Node[] {
-  const found: Node[] = [];
+const membersOf = (owner: Node, name: string): readonly Node[] => members(owner).get(name) ?? [];
+
+const members = perNode((owner) => {
+  const found = new Map<string, Node[]>();
   visit(childOf(owner, 'body') ?? owner, (node) => {
-    if (node.kind !== 'identifier' || textOf(node) !== name || !isBinding(node)) return;
+    if (node.kind !== 'identifier' || !isBinding(node)) return;
     const own = node.parent?.kind === 'function_definition' && node.field === 'name' ? node.parent : node;
-    if (enclosing(own.parent ?? own, 'function_definition', 'lambda', 'class_definition') === owner) found.push(node);
+    if (enclosing(own.parent ?? own, 'function_definition', 'lambda', 'class_definition') === owner)
+      addTo(found, textOf(node), node);
   });
   return found;
-}
+});
 
 /** What rewrites rely on, and nobody replaces but to trace or patch it. */
 const LIBRARY_NAMES = (
@@ -165,17 +169,12 @@ function mentionsOf(file: SourceFile): Mentions {
   const attributes = new Map<string, Node[]>();
   const strings = new Map<string, Node[]>();
   const derived = new Map<string, Node[]>();
-  const add = (map: Map<string, Node[]>, key: string, node: Node): void => {
-    const list = map.get(key);
-    if (list) list.push(node);
-    else map.set(key, [node]);
-  };
   visit(file.root, (node) => {
-    if (node.kind === 'attribute') add(attributes, textOf(childOf(node, 'attribute') ?? node), node);
-    else if (node.kind === 'string') add(strings, textOf(node).replace(/^\w*['"]|['"]$/g, ''), node);
+    if (node.kind === 'attribute') addTo(attributes, textOf(childOf(node, 'attribute') ?? node), node);
+    else if (node.kind === 'string') addTo(strings, textOf(node).replace(/^\w*['"]|['"]$/g, ''), node);
     else if (node.kind === 'class_definition')
       for (const base of childOf(node, 'superclasses')?.children ?? [])
-        add(derived, textOf(base).split('.').pop() ?? '', node);
+        addTo(derived, textOf(base).split('.').pop() ?? '', node);
   });
   const patched =
     (attributes.get('forward') ?? []).find(
