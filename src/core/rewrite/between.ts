@@ -1,4 +1,5 @@
 /** Calls that run between the copy and the place where the new text reads: what they do to what it reads. */
+import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
 import { doingsOf } from './callees';
 import { type Edit, lineOf, shortly } from './edit';
@@ -6,13 +7,16 @@ import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
 
 /**
- * Conditions for the calls that stand between the first and the last edit of the function around `sink`, and stay there.
+ * Conditions for the calls that stand between the copies (or the first edit) and the last edit of the function around the
+ * sink, and stay there.
  * Refuses where one of them writes into tensors, or sets a name that the new text reads.
  */
-export function conditionsOfCalls(sink: Node, edits: readonly Edit[]): readonly string[] {
+export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonly string[] {
+  const { node: sink } = match.sink;
   const scope = scopeOf(sink);
   const inner = edits.filter((edit) => scope.start <= edit.start && edit.end <= scope.end);
-  const from = Math.min(sink.start, ...inner.map((edit) => edit.start));
+  const made = originsOf(match).filter((origin) => origin.file === sink.file && scopeOf(origin) === scope);
+  const from = Math.min(sink.start, ...[...inner, ...made].map(({ start }) => start));
   const to = Math.max(sink.end, ...inner.map((edit) => edit.end));
   const names = namesIn(inner, sink, from);
   const conditions: string[] = [];
@@ -26,6 +30,13 @@ export function conditionsOfCalls(sink: Node, edits: readonly Edit[]): readonly 
     if (condition !== null && !conditions.includes(condition)) conditions.push(condition);
   });
   return conditions;
+}
+
+/** Where the copies are made that reach the sink: one that stays has no edit. */
+function originsOf({ origin, form, attention, product }: Match): readonly Node[] {
+  const atoms = form?.blocks.flatMap((block) => block.terms.flatMap((term) => term.factors)) ?? [];
+  const operands = [...(attention ? [attention.key, attention.value] : []), ...(product?.operands ?? [])];
+  return [origin, ...[...atoms, ...operands].flatMap(({ replicas }) => replicas.map((replica) => replica.origin))];
 }
 
 /** Names that the new text reads, each with the place from which on the old text had read it. */

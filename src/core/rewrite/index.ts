@@ -79,7 +79,7 @@ export function rewritesFor(match: Match, torch: TorchVersion | null): readonly 
       try {
         requireEditable(match, match.code === 'IKB202');
         const { edits, conditions: given } = build(match, torch);
-        const conditions = [...given, ...conditionsOfCalls(match.sink.node, edits)];
+        const conditions = [...given, ...conditionsOfCalls(match, edits)];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,

@@ -135,6 +135,16 @@ const CALLS: readonly Tricky[] = [
   },
 ];
 
+const STAYS: readonly Tricky[] = [
+  {
+    title: 'a copy that stays, of what is written into',
+    tier: 'none',
+    reason: /may write into tensors/,
+    forward: [OWN, ROWS, 'z = poke(user)', `y = ${SINK}`, 'return y, u'],
+    tail: ['def poke(t):', '    t += 1', '    return t.mean()'],
+  },
+];
+
 const NAMES: readonly Tricky[] = [
   {
     title: 'a method that sets the source',
@@ -447,4 +457,4 @@ const TEXT: readonly Tricky[] = [
   },
 ];
 
-export const TRICKY: readonly Tricky[] = [...CALLS, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];
+export const TRICKY: readonly Tricky[] = [...CALLS, ...STAYS, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];
