@@ -412,6 +412,36 @@ def line(what, forms):
     print(f"TIME {what:58}", "  ".join(f"{name} {ms:.4f}" for name, ms in times.items()), " ikbo/pytorch form", *ratios, flush=True)
 
 
+def host_time(rows, users, ku, kc, m, calls=40):
+    """Where the host spends a call: few enough calls that it never waits for the device."""
+    user, cand, w, b = random(users, ku), random(rows, kc), random(m, ku + kc), random(m)
+    form = lambda: cat_linear([(user, ikbo_lens.repeats(rows // users)), cand], w, b)
+    operator, spent = [], {"prepare": [], "run": []}
+    Device.run = lambda self, *args, **options: operator.append(run_native(self, *args, **options)) or operator[-1]
+    form()
+    Device.run = run_native
+
+    def timed(function, into):
+        def call(*args):
+            start = time.perf_counter()
+            status = function(*args)
+            into.append(time.perf_counter() - start)
+            return status
+
+        return call
+
+    verbs = operator[0]
+    verbs.prepare, verbs.run = timed(verbs.prepare, spent["prepare"]), timed(verbs.run, spent["run"])
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        form()
+    whole = (time.perf_counter() - start) / calls
+    torch.cuda.synchronize()
+    parts = ", ".join(f"{name} {statistics.median(values) * 1e6:.0f}" for name, values in spent.items())
+    print(f"TIME host, cat_linear {(rows, users, ku, kc, m)} repeats: {whole * 1e6:.0f} us a call, of which {parts}", flush=True)
+
+
 @torch.no_grad()
 def times():
     warnings.simplefilter("ignore", RuntimeWarning)
@@ -441,12 +471,8 @@ def times():
         form = lambda: cat_linear([(user, a_map), cand], w)
         line(f"the least problem, cat_linear {name}", {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form)})
     ikbo_lens.use("auto")
-    form = lambda: cat_linear([(user, ikbo_lens.repeats(16)), cand], w)
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(200):
-        form()
-    print(f"TIME on the host, a call of the least problem {(time.perf_counter() - start) / 200 * 1e3:.4f} ms")
+    for shape in ((64, 4, 64, 64, 64), (4096, 64, 512, 512, 512)):
+        host_time(*shape)
     start = time.perf_counter()
     for rows in range(65, 85):
         cat_linear([(user[:1], ikbo_lens.expand(rows)), random(rows, 64)], w)
