@@ -1,7 +1,7 @@
 /** `ikbo show` and `ikbo rewrite`: ONNX models. The original is only read. */
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { OnnxError, readModel, rewriteModel, showModel, type ByteSource, type Piece } from '../core/onnx';
+import { OnnxError, Refusal, readModel, rewriteModel, showModel, type ByteSource, type Piece } from '../core/onnx';
 import { openFileBytes } from '../project/byte-source';
 import { findConfig } from '../project/config';
 import { findRuntime, RUNTIME_MISSING, verifyModel } from '../project/onnx/verify';
@@ -29,6 +29,8 @@ export interface RewriteArguments {
   readonly only: readonly string[];
   readonly output: string | null;
   readonly force: boolean;
+  /** The version of the standard operators to raise the model to; null keeps its own. */
+  readonly opset: number | null;
   /** True: must be verified; false: is not; null: is where onnxruntime-node is found. */
   readonly verify: boolean | null;
 }
@@ -48,6 +50,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
       only: given.only,
       target: given.target,
       force: given.force,
+      opset: given.opset,
     });
     for (const { finding, title, reason, condition } of rewritten.outcomes) {
       const outcome = reason !== null ? `not rewritten: ${reason}` : condition ? `${title} (${condition})` : title;
@@ -97,7 +100,7 @@ function withModel(context: Context, file: string, work: (source: ByteSource) =>
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    if (error instanceof OnnxError) throw new UsageError(`${file}: ${error.message}`);
+    if (error instanceof OnnxError || error instanceof Refusal) throw new UsageError(`${file}: ${error.message}`);
     if (error instanceof Error && 'code' in error) throw new UsageError(`${file}: ${describeError(error)}`);
     throw error;
   }

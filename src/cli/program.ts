@@ -31,7 +31,8 @@ const collect = (value: string, list: readonly string[]): string[] => [...list, 
 type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs' | 'cacheDir';
 type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: CheckArguments[K] };
 
-type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify'> & {
+type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify' | 'opset'> & {
+  readonly opset?: number;
   readonly output?: string;
   readonly verify?: boolean;
 };
@@ -179,11 +180,17 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--only <id>', 'only this rule or RULE:LINE; may be repeated', collect, [])
     .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
     .option('--force', 'also where the sizes make it a loss', false)
+    .option('--opset <version>', 'raise the model to this opset, for operators that are new in it', positive)
     .option('--verify', 'fail where onnxruntime-node is missing (default: verify where it is found)')
     .option('--no-verify', 'do not run the models')
     .action(async (model: string, options: RewriteOptionValues) =>
       set(
-        await rewrite(context, model, { ...options, output: options.output ?? null, verify: options.verify ?? null }),
+        await rewrite(context, model, {
+          ...options,
+          output: options.output ?? null,
+          verify: options.verify ?? null,
+          opset: options.opset ?? null,
+        }),
       ),
     );
 

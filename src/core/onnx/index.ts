@@ -9,12 +9,14 @@ import { findingOf } from './judge/report';
 import type { Model } from './model';
 import { withRewrites } from './offer';
 import { planRewrites, type Target } from './rewrite';
+
 import { commentsOf, OnnxTextError, readModelText } from './read-text';
 import { readModel } from './read';
 import { OnnxError, type ByteSource } from './source';
 import { sizeOf, type Piece } from './splice';
 import { printModel, type ModelText } from './text';
 
+export { Refusal } from './rewrite';
 export { OnnxError, memorySource, type ByteSource } from './source';
 export { readModel } from './read';
 export { printModel, type LineRange, type ModelText } from './text';
@@ -92,6 +94,8 @@ export interface RewriteOptions extends ModelOptions {
   readonly only?: readonly string[];
   /** `standard` (default): ONNX operators alone. `ikbo`: operators of ai.ikbo with their definitions where they fit. */
   readonly target?: Target;
+  /** Raise the version of the standard operators to this one, for what is new in it. Null keeps the model's. */
+  readonly opset?: number | null;
   /** Also where the ratio makes it a loss. */
   readonly force?: boolean;
 }
@@ -114,7 +118,10 @@ export interface RewrittenModel {
   readonly size: number;
 }
 
-/** Rewrites what can be rewritten. The source is only read. Throws `OnnxError` for an unreadable model. */
+/**
+ * Rewrites what can be rewritten. The source is only read. Throws `OnnxError` for an unreadable model, `Refusal` where the
+ * opset cannot be raised.
+ */
 export function rewriteModel(path: string, source: ByteSource, options: RewriteOptions = {}): RewrittenModel {
   const analysed = analyse(readModel(source));
   const context = {
@@ -136,6 +143,7 @@ export function rewriteModel(path: string, source: ByteSource, options: RewriteO
     chosen.map(({ match }) => match),
     options.force ?? false,
     options.target ?? 'standard',
+    options.opset ?? null,
   );
   const told = outcomes.flatMap(({ match, id, title, reason, condition }) => {
     const finding = chosen.find((other) => other.match === match)?.finding;

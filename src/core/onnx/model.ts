@@ -15,6 +15,8 @@ export const ELEMENT_TYPES = [
 export interface Opset {
   readonly domain: string;
   readonly version: number;
+  /** Tag to end of the import. */
+  readonly span: Span;
 }
 
 /** A size as written in the file: a number, a symbol, or null when nothing is said. */

@@ -185,7 +185,7 @@ function readOpset(window: Window, field: Field): Opset {
     if (part.number === 1) domain = text(window, part);
     else if (part.number === 2) version = int32(window, part);
   }
-  return { domain: domain === 'ai.onnx' ? '' : domain, version };
+  return { domain: domain === 'ai.onnx' ? '' : domain, version, span: { start: field.tag, end: field.end } };
 }
 
 function readEntry(window: Window, field: Field): [string, string] {

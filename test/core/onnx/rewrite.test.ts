@@ -9,6 +9,7 @@ import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel 
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';
 import { assemble, splice } from '../../../src/core/onnx/splice';
+import * as build from './build';
 import { bytesOfFile, CHILD, FIXTURES, modelsUnder, patterns, shortName } from './support';
 
 interface Done {
@@ -17,10 +18,15 @@ interface Done {
   readonly after: Uint8Array;
 }
 
-function rewrite(path: string, force = true, target: 'standard' | 'ikbo' = 'standard'): Done {
+function rewrite(
+  path: string,
+  force = true,
+  target: 'standard' | 'ikbo' = 'standard',
+  opset: number | null = null,
+): Done {
   const before = bytesOfFile(path);
   const source = memorySource(before);
-  const rewritten = rewriteModel(basename(path), source, { force, target });
+  const rewritten = rewriteModel(basename(path), source, { force, target, opset });
   return { rewritten, before, after: assemble(source, rewritten.pieces) };
 }
 
@@ -167,6 +173,36 @@ describe('onnx rewrite', function () {
     const source = memorySource(bytesOfFile(model('op17_dyn/index')));
     assert.equal(rewriteModel('m', source, { only: ['IKB202'] }).outcomes.length, 0);
     assert.equal(rewriteModel('m', source, { only: ['IKB101:16'] }).outcomes.length, 1);
+  });
+
+  it('shares heads inside the standard Attention where a newer opset is asked for', async () => {
+    const names = ['op17_dyn/gqa_repeat_kv', 'op17_static/gqa_repeat_kv', 'more_op13/gqa_mask', 'more_op17/gqa_mask'];
+    const paths = [...names.map(model), join(FIXTURES, '../../../examples/onnx/llm_attention.onnx')];
+    for (const path of paths) {
+      const done = rewrite(path, true, 'standard', 23);
+      assert.equal(done.rewritten.outcomes[0]?.id, 'native', path);
+      const made = readModel(memorySource(done.after));
+      assert.deepEqual([made.opsets[0]?.version, operators(done.after).includes('Softmax')], [23, false], path);
+      assert.equal((await verify(done)).problem, null, path);
+      assert.deepEqual(checkModel('m', memorySource(done.after)).findings, []);
+    }
+  });
+
+  it('raises the opset only where every node means the same', () => {
+    const raise = (op: Uint8Array, opset: number, from = 17): (() => unknown) => {
+      const bytes = build.model([build.input('x', 2, 3), op, build.output('y', 2)], { opset: from });
+      return () => rewriteModel('m', memorySource(bytes), { opset });
+    };
+    const relu = build.node('Relu', 'x', 'y');
+    assert.throws(
+      raise(build.node('ReduceMean', 'x', 'y', { axes: [1] }), 23),
+      /ReduceMean takes its axes as an input/,
+    );
+    assert.throws(raise(build.node('Split', 'x', 'y z', { axis: 1 }), 18), /Split wants the number of its outputs/);
+    assert.throws(raise(relu, 23, 11), /models below opset 13 are not raised/);
+    assert.throws(raise(relu, 99), /opset 99 is newer than what is known/);
+    assert.doesNotThrow(raise(relu, 23));
+    assert.doesNotThrow(raise(build.node('ReduceMean', 'x', 'y', { axes: [1] }), 17));
   });
 
   it('tells a wrong rewrite from a right one', async () => {

@@ -1,6 +1,6 @@
 /** How changes of layout move replicated axes: transpose, reshape, insertion and removal of axes. */
 import { merge, split, ALL, type MappedAxis } from '../../tensor/axis-map';
-import { constant, divide, equal, isOne, ONE, product, valueOf, type Dim } from '../../tensor/dim';
+import { constant, divide, equal, isOne, multiply, ONE, product, valueOf, type Dim } from '../../tensor/dim';
 import type { AxisState, Replica } from './state';
 
 type Shape = readonly Dim[];
@@ -133,12 +133,21 @@ function cut({ state }: Part, before: Dim, after: Dim): [Part, Part] {
       { extent: before, state: null },
       { extent: after, state: null },
     ];
-  const halves = split(state.mapped, before, after);
+  const halves = insideBlocks(state.mapped, after) ?? split(state.mapped, before, after);
   const keep = (mapped: MappedAxis | null): AxisState => mapped && { ...state, mapped };
   return [
     { extent: before, state: keep(halves.before) },
     { extent: after, state: keep(halves.after) },
   ];
+}
+
+/**
+ * Position (b, a) of blocks of r with `after` = m*r reads row b*m + a // r: the outer part is free, the inner one has the
+ * blocks. What a batch merged with repeated heads becomes when it is taken apart again.
+ */
+function insideBlocks({ map }: MappedAxis, after: Dim): ReturnType<typeof split> | null {
+  const source = map.kind === 'blocks' && !isOne(map.ratio) ? divide(after, map.ratio) : null;
+  return source && !isOne(source) ? { before: null, after: { map, source, extent: after } } : null;
 }
 
 function mergeAll(parts: readonly Part[]): AxisState {
@@ -148,7 +157,7 @@ function mergeAll(parts: readonly Part[]): AxisState {
 }
 
 function mergeTwo(before: Part, after: Part): Part {
-  const mapped = merge(asMerge(before), asMerge(after));
+  const mapped = withBlocks(before, after) ?? merge(asMerge(before), asMerge(after));
   const extent = product([before.extent, after.extent]);
   const replica = [after.state, before.state].find((state): state is Replica => state?.kind === 'replica');
   if (!mapped || !replica) return { extent, state: null };
@@ -157,6 +166,14 @@ function mergeTwo(before: Part, after: Part): Part {
   const map =
     piece && mapped.map.kind === 'blocks' && isOne(before.extent) ? { map: ALL, source: ONE, extent } : mapped;
   return { extent, state: { ...replica, mapped: { ...map, extent: mapped.extent ?? extent }, piece } };
+}
+
+/** The reverse of `insideBlocks`: a free axis merged with blocks after it gives blocks of both. */
+function withBlocks(before: Part, after: Part): MappedAxis | null {
+  if (before.state !== null || after.state?.kind !== 'replica') return null;
+  const { map, source, extent } = after.state.mapped;
+  if (map.kind !== 'blocks' || equal(multiply(source, map.ratio), extent) !== true) return null;
+  return { map, source: multiply(before.extent, source), extent: multiply(before.extent, extent) };
 }
 
 const asMerge = ({ extent, state }: Part): Parameters<typeof merge>[0] => ({

@@ -4,6 +4,7 @@ import type { Model, Node } from '../model';
 import type { Splice } from '../splice';
 import type { Builder } from './builder';
 import { definitionOf, DOMAIN, VERSION } from './ikbo';
+import { opsetEdits } from './raise-opset';
 
 const NOTHING = new Uint8Array(0);
 
@@ -36,6 +37,7 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
   }
   for (const initializer of builder.initializers)
     edits.push({ start: frame.end, end: frame.end, within: frame, bytes: initializer });
+  edits.push(...opsetEdits(model, builder.opset));
   const { size } = source;
   const add = (field: Uint8Array): number => edits.push({ start: size, end: size, within: null, bytes: field });
   if (builder.functions.size > 0 && !model.opsets.some(({ domain }) => domain === DOMAIN))

@@ -59,14 +59,15 @@ export interface Builder {
   readonly reshaped: Set<string>;
 }
 
-export function createBuilder(program: Program, target: Target): Builder {
+/** `opset`: the version to write for, where it is not the model's own. */
+export function createBuilder(program: Program, target: Target, opset: number | null = null): Builder {
   const taken = new Set<string>();
   for (const value of program.graph.values) taken.add(value.name);
   for (const { node } of program.graph.operators) taken.add(node.name);
-  const opset = program.graph.model.opsets.find(({ domain }) => domain === '')?.version ?? 1;
+  const own = program.graph.model.opsets.find(({ domain }) => domain === '')?.version ?? 1;
   return {
     program,
-    opset,
+    opset: opset ?? own,
     target,
     functions: new Set(),
     taken,

@@ -5,9 +5,10 @@ import { splice, type Piece } from '../splice';
 import { editsOf } from './apply';
 import { createBuilder, type Builder, type Target } from './builder';
 import { planMatch } from './plan';
+import { raisedOpset } from './raise-opset';
 import { rerouteShapes } from './reroute';
 
-export type { Target } from './builder';
+export { Refusal, type Target } from './builder';
 
 export interface Outcome {
   readonly match: OnnxMatch;
@@ -24,15 +25,20 @@ export interface Plan {
   readonly pieces: readonly Piece[];
 }
 
-/** Applies what can be applied of these matches. `force` lets rewrites pass that would not pay. */
+/**
+ * Applies what can be applied of these matches. `force` lets rewrites pass that would not pay; `opset` raises the model's
+ * version of the standard operators. Throws `Refusal` where that is not possible.
+ */
 export function planRewrites(
   analysed: Analysed,
   matches: readonly OnnxMatch[],
   force: boolean,
   target: Target = 'standard',
+  opset: number | null = null,
 ): Plan {
   const { model, program, spread } = analysed;
-  let builder: Builder = createBuilder(program, target);
+  const version = opset === null ? null : raisedOpset(model, opset);
+  let builder: Builder = createBuilder(program, target, version);
   const outcomes = matches.map((match): Outcome => {
     const { kind, condition, result } = planMatch(builder, spread, match, force);
     const outcome = { match, id: kind.id, title: kind.title, condition };

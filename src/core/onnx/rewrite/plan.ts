@@ -11,6 +11,7 @@ import { foldProduct } from './attention';
 import { fork, Refusal, type Builder } from './builder';
 import { splitLinear } from './linear';
 import { lookupAttention } from './lookup-attention';
+import { nativeHeads } from './native-heads';
 import { sinkBroadcast } from './sink';
 
 export interface RewriteKind {
@@ -47,6 +48,7 @@ const PROJECT: RewriteKind = {
   title: 'Project once per source row and look up afterwards',
   build: foldProduct,
 };
+const NATIVE = { id: 'native', title: 'Share key and value heads inside the standard Attention' };
 const LOOKUP = { id: 'ikbo', title: 'Look keys and values up inside one operator of ai.ikbo' };
 
 export function kindOf(match: OnnxMatch): RewriteKind {
@@ -97,6 +99,8 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   if (objection !== null) return { kind, condition: null, result: objection };
   const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
   if (typeof whole !== 'string') return { kind: LOOKUP, condition: null, result: whole };
+  const shared = attempt(builder, (next) => nativeHeads(next, spread, match));
+  if (typeof shared !== 'string') return { kind: NATIVE, condition: null, result: shared };
   const folded = attempt(builder, (next) => foldBatchAttention(next, spread, match));
   if (typeof folded !== 'string') return { kind: FOLD, condition: conditionOf(builder, match), result: folded };
   const result = attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event)));
