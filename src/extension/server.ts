@@ -61,6 +61,7 @@ async function createClient(
         { language: MODEL_LANGUAGE, scheme },
       ]),
       { language: 'python', scheme: 'vscode-notebook-cell' },
+      { scheme: 'file', pattern: '**/{ikbo,pyproject}.toml' },
       { language: MODEL_LANGUAGE, scheme: MODEL_SCHEME },
     ],
     // The server names these commands: this client has a panel, and knows whether the workspace is trusted.

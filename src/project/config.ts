@@ -27,6 +27,9 @@ export interface Config {
   readonly torch: string | null;
 }
 
+/** By the file's name: an editor need not know the language. */
+export const isConfigFile = (path: string): boolean => /(^|\/)(ikbo|pyproject)\.toml$/.test(path);
+
 export class ConfigError extends Error {}
 
 export const defaultConfig = (folder: string): Config => ({

@@ -2,6 +2,7 @@
 import type { TextDocumentsConfiguration } from 'vscode-languageserver';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { Engine, OpenDocument } from '../core/engine';
+import { isConfigFile } from '../project/config';
 import { changeOf } from './positions';
 import { openModelFile, openModelText, type ModelDocument } from './onnx/document';
 import { parseModelUri } from './onnx/uri';
@@ -27,7 +28,7 @@ export function documentFactory(
       const at = place(uri);
       const text = TextDocument.create(uri, language, version, content);
       const model = modelOf(uri, language, at.path, content);
-      return { uri, place: at, text, tree: model ?? engine().open(at.path, content), model };
+      return { uri, place: at, text, tree: model ?? treeOf(engine, at.path, content), model };
     },
     update(document, events, version) {
       for (const event of events) {
@@ -39,6 +40,13 @@ export function documentFactory(
       return document;
     },
   };
+}
+
+/** A configuration is no Python: the engine does not see it. */
+function treeOf(engine: () => Engine, path: string, content: string): OpenDocument {
+  if (!isConfigFile(path)) return engine().open(path, content);
+  const nothing = { findings: [], suppressed: [], notes: [], parsed: false };
+  return { path, text: '', change: () => undefined, check: () => nothing, close: () => undefined };
 }
 
 function modelOf(uri: string, language: string, path: string, content: string): ModelDocument | null {

@@ -1,6 +1,7 @@
 /** The language server: which message goes to which feature, and when documents are checked. */
 import {
   CodeLensRefreshRequest,
+  CompletionRequest,
   DidChangeConfigurationNotification,
   DidChangeWatchedFilesNotification,
   LSPErrorCodes,
@@ -16,6 +17,7 @@ import {
 } from 'vscode-languageserver';
 import type { Engine } from '../core/engine';
 import { BENCH_TARGETS_REQUEST, parseVerifyTarget, VERIFY_JOB_REQUEST, type BenchTarget } from '../protocol/editor';
+import { isConfigFile } from '../project/config';
 import type { Job } from '../verify/job';
 import { createClientSettings } from './client-settings';
 import { documentFactory, type LensDocument } from './documents';
@@ -23,6 +25,7 @@ import { quickFixes, wants } from './features/code-actions';
 import { benchTargets, codeLenses } from './features/code-lens';
 import { actionsInCells, diagnosticsByCell, hoverInCell, lensesInCell, toProgram } from './features/cells';
 import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND } from './features/commands';
+import { completions, configDiagnostics } from './features/config';
 import { askedFor, diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
@@ -43,6 +46,9 @@ const LONGEST_WAIT = 300;
 const OTHERS_WAIT = 400;
 /** Key of the scheduler for "everything that is open". */
 const ALL = '';
+
+/** For configuration files; registered for these alone where the client can. */
+const COMPLETION = { triggerCharacters: ['"', '['] };
 
 const CAPABILITIES: ServerCapabilities = {
   notebookDocumentSync: { notebookSelector: [{ notebook: { notebookType: 'jupyter-notebook' } }] },
@@ -84,7 +90,10 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     if (!document || !settings.isKnown(uri)) return;
     const started = performance.now();
     try {
-      const diagnostics = diagnosticsOf(ready(), document, false);
+      const { path } = document.place;
+      const diagnostics = isConfigFile(path)
+        ? configDiagnostics(path, document.text)
+        : diagnosticsOf(ready(), document, false);
       const byText = notebook ? diagnosticsByCell(notebook, diagnostics) : new Map([[document.text, diagnostics]]);
       for (const [{ uri, version }, list] of byText)
         void connection.sendDiagnostics({ uri, version, diagnostics: list });
@@ -104,8 +113,8 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   const checkSoon = (uri: string) =>
     scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 4)));
 
-  connection.onInitialize(async ({ capabilities, workspaceFolders, initializationOptions }) => {
-    client = capabilities;
+  connection.onInitialize(async ({ capabilities: able, workspaceFolders, initializationOptions }) => {
+    client = able;
     folders = (workspaceFolders ?? []).flatMap(({ uri }) => fileOf(uri) ?? []);
     const options = (initializationOptions ?? {}) as Readonly<Record<string, unknown>>;
     settings.begin(client.workspace?.configuration ?? false, options['settings']);
@@ -114,10 +123,17 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     const engine = await createEngine();
     const projects = createProjects((message) => connection.window.showWarningMessage(message));
     session = createSession({ engine, projects, documents: () => documents.all(), settings: settings.of });
-    return { serverInfo: { name: 'IKBO Lens' }, capabilities: CAPABILITIES };
+    const capabilities = client.textDocument?.completion?.dynamicRegistration
+      ? CAPABILITIES
+      : { ...CAPABILITIES, completionProvider: COMPLETION };
+    return { serverInfo: { name: 'IKBO Lens' }, capabilities };
   });
   connection.onInitialized(() => {
     registerModels(connection, client);
+    if (client.textDocument?.completion?.dynamicRegistration) {
+      const documentSelector = [{ pattern: '**/{ikbo,pyproject}.toml' }];
+      void connection.client.register(CompletionRequest.type, { ...COMPLETION, documentSelector });
+    }
     if (client.workspace?.didChangeConfiguration?.dynamicRegistration) {
       void connection.client.register(DidChangeConfigurationNotification.type, { section: 'ikboLens' });
     }
@@ -239,6 +255,11 @@ export function startServer(connection: Connection, createEngine: () => Promise<
         const at = toProgram(notebook, textDocument.uri, position);
         return at ? hoverInCell(notebook, hover(ready(), notebook.document, at)) : null;
       },
+    ),
+  );
+  connection.onCompletion(
+    answer(({ place, text }, { position }) =>
+      isConfigFile(place.path) ? completions(place.path, text, position) : [],
     ),
   );
   serveModels(connection, {

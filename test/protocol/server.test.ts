@@ -373,6 +373,19 @@ describe('language server in a project', () => {
     assert.match(client.messages.join(), /^Run: ikbo verify ranker\.py:\d+ --rewrite \w+$/);
   });
 
+  it('completes and checks the configuration, which is no Python', async () => {
+    client = await startClient({ root });
+    client.open(uri('pyproject.toml'), '[project]\ndependencies = ["torch>=2.5"]\n[tool.ikbo]\nsel\nignore = 3\n');
+    const position = { line: 3, character: 3 };
+    const params = { textDocument: { uri: uri('pyproject.toml') }, position };
+    const items = await client.connection.sendRequest<{ label: string }[]>('textDocument/completion', params);
+    assert.ok(items.some(({ label }) => label === 'select'));
+    client.change(uri('pyproject.toml'), { text: '[tool.ikbo]\nignore = 3\n' });
+    const [mistake, ...rest] = await client.diagnostics(uri('pyproject.toml'));
+    assert.ok(mistake && rest.length === 0);
+    assert.deepEqual(mistake.range, { start: { line: 1, character: 0 }, end: { line: 1, character: 6 } });
+  });
+
   it('says once what is wrong with the configuration, and goes on without it', async () => {
     writeFileSync(join(root, 'ikbo.toml'), 'sevrity = 3\n');
     client = await startClient({ root });
