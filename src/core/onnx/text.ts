@@ -122,9 +122,8 @@ function printNode(out: Printer, node: Node, indent: string): void {
 }
 
 function operatorText({ domain, op, overload }: Node): string {
-  // A dot in an operator's own name must not read as the end of a domain.
-  const own = op.includes('.') ? quoted(op) : name(op);
-  return `${domain ? `${name(domain)}.` : ''}${own}${overload ? `:${name(overload)}` : ''}`;
+  const place = /^[A-Za-z_][A-Za-z0-9_.]*$/.test(domain) ? domain : quoted(domain);
+  return `${domain ? `${place}.` : ''}${name(op)}${overload ? `:${name(overload)}` : ''}`;
 }
 
 function printFunction(out: Printer, def: FunctionDef): void {
@@ -142,9 +141,9 @@ function printFunction(out: Printer, def: FunctionDef): void {
 const opsets = (list: readonly Opset[]): string =>
   `[${list.map(({ domain, version }) => `${quoted(domain)} : ${version}`).join(', ')}]`;
 
-/** A name as the syntax takes it: bare when it is an identifier, else quoted. */
+/** A name as the syntax takes it: bare when it is an identifier, else quoted. Dots stand in domains alone. */
 export function name(text: string): string {
-  return /^[A-Za-z_][A-Za-z0-9_.]*$/.test(text) ? text : quoted(text);
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) ? text : quoted(text);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
