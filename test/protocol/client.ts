@@ -25,6 +25,8 @@ const SERVER = join(__dirname, '../../dist/server.js');
 export interface Options {
   /** Folder of the workspace; none for a client without one. */
   readonly root?: string;
+  /** Further folders of the workspace. */
+  readonly more?: readonly string[];
   /** Answers `workspace/configuration`; none for a client that cannot be asked. */
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly initializationOptions?: unknown;
@@ -96,11 +98,14 @@ export async function startClient(options: Options = {}): Promise<Client> {
   connection.listen();
 
   const root = options.root === undefined ? null : pathToFileURL(options.root).href;
+  const more = (options.more ?? []).map((folder) => pathToFileURL(folder).href);
   await connection.sendRequest('initialize', {
     processId: process.pid,
     rootUri: root,
-    workspaceFolders: root === null ? null : [{ uri: root, name: 'test' }],
-    capabilities: { workspace: { configuration: settings !== undefined, codeLens: { refreshSupport: true } } },
+    workspaceFolders: root === null ? null : [root, ...more].map((uri) => ({ uri, name: 'test' })),
+    capabilities: {
+      workspace: { configuration: settings !== undefined, codeLens: { refreshSupport: true }, workspaceFolders: true },
+    },
     initializationOptions: options.initializationOptions,
   });
   await connection.sendNotification('initialized', {});
