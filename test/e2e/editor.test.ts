@@ -1,7 +1,6 @@
 /**
- * The main job through the interface of a real VS Code: find, fix, measure. The tests are one session, in order, as a user
- * would go; a failure leaves a screenshot in build/. IKBO_SCREENSHOTS=1 writes the pictures of the README into media/,
- * IKBO_VSIX names another package than the one that is made here.
+ * The main job through the interface of a real VS Code: find, fix, measure. IKBO_SCREENSHOTS=1 writes the pictures of the
+ * README into media/.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -9,32 +8,14 @@ import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { CELLS, notebook } from '../notebook/notebook';
-import { missingTools, packagedExtension, ROOT, startEditor, until, type Editor } from './editor';
+import { type Editor, editorSession, ROOT, until } from './editor';
 
 const RANKER = 'dlrm_ranker.py';
 const SCREENSHOTS = process.env.IKBO_SCREENSHOTS === '1';
 
 describe('in a real editor', function () {
-  this.timeout(60_000);
-  this.bail(true);
   let editor: Editor;
-
-  before(async function () {
-    const missing = missingTools();
-    if (missing) {
-      if ((process.env.IKBO_REQUIRE ?? '').split(',').includes('editor')) throw new Error(missing);
-      console.log(`      skipped: ${missing}`);
-      this.skip();
-    }
-    this.timeout(120_000);
-    editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension());
-  });
-  afterEach(async function () {
-    if (this.currentTest?.state !== 'failed') return;
-    mkdirSync(join(ROOT, 'build'), { recursive: true });
-    await editor.page.screenshot({ path: join(ROOT, 'build/editor-failure.png') });
-  });
-  after(() => editor?.close());
+  editorSession(this, (started) => (editor = started));
 
   /** Arranges what is to be seen in both themes; leaves the editor dark. */
   const picture = async (name: string, arrange: () => Promise<void> = async () => {}): Promise<void> => {

@@ -45,6 +45,38 @@ export interface Editor {
   close(): Promise<void>;
 }
 
+/**
+ * One editor for the tests of a suite, which are one session, in order, as a user would go: the first failure ends it and
+ * leaves a screenshot in build/. Without the tools the suite is skipped, or fails where IKBO_REQUIRE names them.
+ * IKBO_VSIX names another package than the one that is made here.
+ */
+export function editorSession(
+  suite: Mocha.Suite,
+  started: (editor: Editor) => void,
+  settings: Readonly<Record<string, unknown>> = {},
+): void {
+  let editor: Editor | undefined;
+  suite.timeout(60_000);
+  suite.bail(true);
+  before(async function () {
+    const missing = missingTools();
+    if (missing) {
+      if ((process.env.IKBO_REQUIRE ?? '').split(',').includes('editor')) throw new Error(missing);
+      console.log(`      skipped: ${missing}`);
+      this.skip();
+    }
+    this.timeout(120_000);
+    editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension(), settings);
+    started(editor);
+  });
+  afterEach(async function () {
+    if (this.currentTest?.state !== 'failed') return;
+    mkdirSync(join(ROOT, 'build'), { recursive: true });
+    await editor?.page.screenshot({ path: join(ROOT, 'build/editor-failure.png') });
+  });
+  after(() => editor?.close());
+}
+
 const SETTINGS = {
   'workbench.startupEditor': 'none',
   'workbench.colorTheme': 'Default Dark Modern',

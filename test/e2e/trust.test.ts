@@ -1,22 +1,15 @@
 /** Restricted mode, through the interface of a real VS Code: analysis works, nothing of the workspace is started. */
 import assert from 'node:assert/strict';
-import { type Editor, missingTools, packagedExtension, startEditor } from './editor';
+import { type Editor, editorSession } from './editor';
 
 describe('in an untrusted workspace', function () {
-  this.timeout(60_000);
-  this.bail(true);
   let editor: Editor;
-
-  before(async function () {
-    if (missingTools()) this.skip();
-    this.timeout(120_000);
-    editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension(), {
-      'security.workspace.trust.enabled': true,
-      'security.workspace.trust.startupPrompt': 'never',
-      'security.workspace.trust.banner': 'never',
-    });
-  });
-  after(() => editor?.close());
+  const settings = {
+    'security.workspace.trust.enabled': true,
+    'security.workspace.trust.startupPrompt': 'never',
+    'security.workspace.trust.banner': 'never',
+  };
+  editorSession(this, (started) => (editor = started), settings);
 
   it('finds and offers fixes', async () => {
     await editor.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
