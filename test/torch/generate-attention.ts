@@ -35,6 +35,7 @@ const OPTIONS: readonly [string, ...string[]] = [
   ', attn_mask=mask',
   ', mask',
   ', is_causal=True',
+  ', enable_gqa=True',
 ];
 
 export function generateAttention(seed: number): Model {

@@ -46,13 +46,15 @@ export function enableGqa(match: Match, torch: TorchVersion | null): Written {
     refuse('with a mask no fused kernel takes enable_gqa, and the math path is slower than repeating');
   const wide = [call.positional[0], key.argument, value.argument].find((node) => node && isWide(node));
   if (wide) refuse(`\`${flat(wide)}\` is in single precision, in which enable_gqa takes the math path`);
-  if (call.keywords.has('enable_gqa')) refuse('enable_gqa is set already');
+  const flag = call.keywords.get('enable_gqa');
+  if (flag && textOf(flag) !== 'True') refuse(`\`enable_gqa=${flat(flag)}\` is set already`);
   const [last] = [...call.positional, ...call.keywords.values()].sort((a, b) => b.end - a.end);
   const end = last ? (last.parent?.kind === 'keyword_argument' ? last.parent.end : last.end) : call.node.end - 1;
   const edits: Edit[] = [
     replace(key.argument, key.text),
     replace(value.argument, value.text),
-    { start: end, end, text: ', enable_gqa=True' },
+    // Set already, it shares the heads that are not repeated any more, too.
+    ...(flag ? [] : [{ start: end, end, text: ', enable_gqa=True' }]),
   ];
   return {
     edits: finished(draft, edits),
@@ -65,7 +67,9 @@ export function foldHeads(match: Match): Written {
   const draft = draftFor(match.sink.node);
   const { call, query, key, value } = readHeads(match, draft);
   if (match.attention?.mask || call.positional.length > 3) refuse(NO_FOLD);
-  const edits = foldedQueries(draft, call, query, key, value, key.count);
+  // With enable_gqa already, the repeated heads are still fewer than the query's.
+  const count = call.keywords.has('enable_gqa') ? null : key.count;
+  const edits = foldedQueries(draft, call, query, key, value, count);
   return {
     edits: finished(draft, edits),
     conditions: [...conditionsOfDropout(call), ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
