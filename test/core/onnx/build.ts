@@ -36,6 +36,9 @@ export const output = (name: string, rank: number): Uint8Array =>
     Array.from({ length: rank }, (_, i) => `out${i}`),
   );
 
+export const bool = (name: string): Uint8Array => value(11, name, 9, []);
+export const boolOutput = (name: string): Uint8Array => value(12, name, 9, []);
+
 /** A weight with small, different numbers. */
 export function weight(name: string, ...dims: number[]): Uint8Array {
   const count = dims.reduce((product, dim) => product * dim, 1);

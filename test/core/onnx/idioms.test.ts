@@ -7,7 +7,7 @@ import { verifyRewrite } from '../../../src/project/onnx/run-pair';
 import { checkModel, memorySource, readModel, rewriteModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
 import { assemble } from '../../../src/core/onnx/splice';
-import { graph, index, input, int, ints, model, node, output, weight } from './build';
+import { bool, boolOutput, graph, index, input, int, ints, model, node, output, weight } from './build';
 import { CHILD } from './support';
 
 interface Case {
@@ -254,7 +254,41 @@ const cases: Case[] = [
       }),
     ]),
     rules: ['IKB101'],
-    refused: /inside a function or a subgraph/,
+  },
+  {
+    name: 'inside a branch, the copy made outside',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), output('y', 2), output('e2', 2), weight('w', 24, 8), ints('t', 5, 1), int('zero', 0), node('Cast', 'zero', 'cond', { to: 9 }),
+      node('Expand', 'u t', 'e'), node('Relu', 'e', 'e2'),
+      node('If', 'cond', 'y', {}, {
+        then_branch: graph(node('Relu', 'c', 'y1'), output('y1', 2)),
+        else_branch: graph(node('Concat', 'e c', 'cat', { axis: 1 }), node('MatMul', 'cat w', 'y2'), output('y2', 2)),
+      }),
+    ]),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'inside branches that call their results alike',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), output('y', 2), weight('w', 24, 8), ints('t', 5, 1), int('one', 1), node('Cast', 'one', 'cond', { to: 9 }),
+      node('If', 'cond', 'y', {}, {
+        then_branch: graph(node('Expand', 'u t', 'e'), node('Concat', 'e c', 'cat', { axis: 1 }), node('MatMul', 'cat w', 'z'), output('z', 2)),
+        else_branch: graph(node('Relu', 'c', 'z'), output('z', 2)),
+      }),
+    ]),
+    rules: ['IKB101'],
+    refused: /names mean different values/,
+  },
+  {
+    name: 'in the body of a loop',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), output('y', 2), weight('w', 24, 8), ints('t', 5, 1), int('three', 3), int('one', 1), node('Cast', 'one', 'go', { to: 9 }),
+      node('Loop', 'three go c', 'y', {}, {
+        body: graph(index('i'), bool('goes'), input('s', 5, 8), node('Identity', 'goes', 'goes2'),
+          node('Expand', 'u t', 'e'), node('Concat', 'e s', 'cat', { axis: 1 }), node('MatMul', 'cat w', 's2'), boolOutput('goes2'), output('s2', 2)),
+      }),
+    ]),
+    rules: ['IKB101'],
   },
   {
     name: 'inside a model-local function',
@@ -270,7 +304,7 @@ const cases: Case[] = [
       }],
     }),
     rules: ['IKB101'],
-    refused: /inside a function or a subgraph/,
+    refused: /inside a function/,
   },
 ]; // prettier-ignore
 

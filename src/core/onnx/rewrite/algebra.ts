@@ -5,7 +5,17 @@
 import type { Value } from '../graph';
 import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
-import { addNode, madeOf, placeBefore, refuse, splitAt, type Builder, type Made, type Place } from './builder';
+import {
+  addNode,
+  isVisible,
+  madeOf,
+  placeBefore,
+  refuse,
+  splitAt,
+  type Builder,
+  type Made,
+  type Place,
+} from './builder';
 import { carry, chainTo, copiedBy } from './chain';
 import {
   carriedSource,
@@ -27,13 +37,14 @@ interface Product {
 }
 
 /** A value as a sum of products of values, through Add, Sub, Neg and Mul of operands of the same rank. */
-function productsOf(builder: Builder, value: Value, depth = 0): readonly Product[] {
+function productsOf(place: Place, value: Value, depth = 0): readonly Product[] {
   const atom = [{ coefficient: 1, factors: [value] }];
   const { producer } = value;
-  if (!producer || depth > 6 || producer.scope !== builder.program.graph.main || producer.call) return atom;
+  if (!producer || depth > 6 || !isVisible(producer, place)) return atom;
+  const { builder } = place;
   const rank = madeOf(builder, value).shape.length;
   const parts = producer.inputs.map((input) =>
-    input && builder.program.shape(input)?.length === rank ? productsOf(builder, input, depth + 1) : null,
+    input && builder.program.shape(input)?.length === rank ? productsOf(place, input, depth + 1) : null,
   );
   const [a, b] = parts;
   const scale = (products: readonly Product[], by: number): Product[] =>
@@ -66,11 +77,11 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
   const { sink, operand, contracted } = event;
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
-  const chain = chainTo(builder, spread, operand, contracted, true);
+  const chain = chainTo(place, spread, operand, contracted, true);
   const columns = columnsOf(builder, spread, chain.concat, chain.axis);
   const origin = event.replicas[0]?.origin?.operator ?? refuse('the copy has no operator of its own');
   const { axis } = copiedBy(spread, chain.concat, origin) ?? refuse('the copy is lost on the way');
-  const entries = entriesOf(builder, columns);
+  const entries = entriesOf(place, columns);
   const widths = columns.map(({ width }) => width);
   const parts = splitAt(place, linear.weight.name, linear.weightAxis, widths);
   const shrinker: Shrinker = { place, spread, done: new Map() };
@@ -93,10 +104,10 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
 }
 
 /** The distinct terms of all blocks, each with the blocks it stands in. */
-function entriesOf(builder: Builder, columns: readonly Column[]): Entry[] {
+function entriesOf(place: Place, columns: readonly Column[]): Entry[] {
   const entries: Entry[] = [];
   columns.forEach(({ value, width }, block) => {
-    for (const { coefficient, factors } of productsOf(builder, value)) {
+    for (const { coefficient, factors } of productsOf(place, value)) {
       const known = entries.find((entry) => entry.width === width && sameFactors(entry.factors, factors));
       if (known) known.weights.push({ block, coefficient });
       else entries.push({ factors, width, weights: [{ block, coefficient }] });

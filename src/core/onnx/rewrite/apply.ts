@@ -1,6 +1,6 @@
 /** Turns the collected nodes into edits of the file, and removes what nothing reads any more. */
 import { encodeFunction, encodeNode, encodeOpset } from '../encode';
-import type { Model, Node } from '../model';
+import type { Graph, Model, Node } from '../model';
 import type { Splice } from '../splice';
 import type { Builder } from './builder';
 import { definitionOf, DOMAIN, VERSION } from './ikbo';
@@ -25,15 +25,23 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
       bytes: encodeNode({ ...node, copied }),
     });
   }
-  for (const node of dead.nodes) edits.push({ ...node.span, within: node.parent, bytes: NOTHING });
-  const inputs = new Set(graph.inputs.map(({ name }) => name));
-  for (const tensor of graph.initializers) {
-    if (dead.values.has(tensor.name) && !inputs.has(tensor.name))
-      edits.push({ ...tensor.span, within: frameAt(model, tensor.span.start), bytes: NOTHING });
+  const gone = [...dead.nodes];
+  for (const node of gone) {
+    if (!gone.some((other) => other !== node && isInside(node, other)))
+      edits.push({ ...node.span, within: node.parent, bytes: NOTHING });
   }
-  for (const info of graph.valueInfo) {
-    if (dead.values.has(info.name) || builder.reshaped.has(info.name))
-      edits.push({ ...info.span, within: frameAt(model, info.span.start), bytes: NOTHING });
+  for (const own of graphsOf(graph)) {
+    if (gone.some((node) => own.frames.every(({ start }) => node.span.start < start && start < node.span.end)))
+      continue;
+    const inputs = new Set(own.inputs.map(({ name }) => name));
+    for (const tensor of own.initializers) {
+      if (dead.values.has(tensor.name) && !inputs.has(tensor.name))
+        edits.push({ ...tensor.span, within: frameAt(own, tensor.span.start), bytes: NOTHING });
+    }
+    for (const info of own.valueInfo) {
+      if (dead.values.has(info.name) || builder.reshaped.has(info.name))
+        edits.push({ ...info.span, within: frameAt(own, info.span.start), bytes: NOTHING });
+    }
   }
   for (const initializer of builder.initializers)
     edits.push({ start: frame.end, end: frame.end, within: frame, bytes: initializer });
@@ -47,8 +55,19 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
   return edits;
 }
 
-const frameAt = (model: Model, offset: number): Splice['within'] =>
-  model.graph.frames.find(({ start, end }) => start <= offset && offset < end) ?? null;
+const frameAt = ({ frames }: Graph, offset: number): Splice['within'] =>
+  frames.find(({ start, end }) => start <= offset && offset < end) ?? null;
+
+/** True for a node of a subgraph of the other one. */
+const isInside = ({ span }: Node, { span: outer }: Node): boolean => outer.start < span.start && span.end <= outer.end;
+
+const subgraphs = ({ attributes }: Node): readonly Graph[] =>
+  attributes.flatMap(({ g, graphs }) => (g ? [g, ...graphs] : graphs));
+
+/** The graph and all graphs inside its nodes. */
+function graphsOf(graph: Graph): Graph[] {
+  return [graph, ...graph.nodes.flatMap((node) => subgraphs(node).flatMap(graphsOf))];
+}
 
 export interface Dead {
   readonly nodes: ReadonlySet<Node>;
@@ -58,22 +77,39 @@ export interface Dead {
   readonly values: ReadonlySet<string>;
 }
 
-/** What was read before the rewrite and is not read after it; what nothing read before is left alone. */
+/**
+ * What was read before the rewrite and is not read after it; what nothing read before is left alone. Names mean one value
+ * each, in subgraphs as well: `planMatch` sees to that.
+ */
 export function deadNodes(model: Model, builder: Builder): Dead {
-  const { graph } = model;
+  const graphs = graphsOf(model.graph);
+  const all = graphs.flatMap((graph) => graph.nodes);
   const readers = new Map<string, number>();
   const count = (names: readonly string[], by: number): void =>
     names.forEach((name) => readers.set(name, (readers.get(name) ?? 0) + by));
-  const reads = new Map(graph.nodes.map((node) => [node, [...node.inputs, ...nestedNames(node)]]));
-  const nodes = new Set<Node>(builder.replaced);
+  const nodes = new Set<Node>();
   const names = new Set<string>();
   const values = new Set<string>();
-  for (const node of graph.nodes) if (!nodes.has(node)) count(reads.get(node) ?? [], 1);
+  for (const node of all) count(node.inputs, 1);
+  for (const graph of graphs) count(graph.outputs.map(({ name }) => name), 1); // prettier-ignore
   for (const { node } of builder.placed) count(node.inputs, 1);
-  count(graph.outputs.map(({ name }) => name), 1); // prettier-ignore
-  const touched = [...builder.replaced].flatMap((node) => reads.get(node) ?? []);
+  const touched: string[] = [];
+  /** A node goes with everything that its subgraphs read. */
+  const remove = (node: Node): void => {
+    if (nodes.has(node)) return;
+    nodes.add(node);
+    count(node.inputs, -1);
+    touched.push(...node.inputs);
+    for (const graph of subgraphs(node)) {
+      const outputs = graph.outputs.map(({ name }) => name);
+      count(outputs, -1);
+      touched.push(...outputs);
+      graph.nodes.forEach(remove);
+    }
+  };
+  builder.replaced.forEach(remove);
   const isUnread = (outputs: readonly string[]): boolean => outputs.every((name) => !readers.get(name));
-  const producers = new Map(graph.nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
+  const producers = new Map(all.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
   const made = new Map(builder.placed.flatMap(({ node }) => node.outputs.map((name) => [name, node] as const)));
   for (const { node } of builder.placed) if (isUnread(node.outputs)) touched.push(...node.outputs);
   for (let name = touched.pop(); name !== undefined; name = touched.pop()) {
@@ -88,20 +124,7 @@ export function deadNodes(model: Model, builder: Builder): Dead {
       continue;
     }
     const node = producers.get(name);
-    if (!node || nodes.has(node) || !isUnread(node.outputs)) continue;
-    nodes.add(node);
-    const inputs = reads.get(node) ?? [];
-    count(inputs, -1);
-    touched.push(...inputs);
+    if (node && isUnread(node.outputs)) remove(node);
   }
   return { nodes, names, values };
-}
-
-/** All names that a node's subgraphs read; their own values among them do no harm. */
-function nestedNames(node: Node): string[] {
-  const graphs = node.attributes.flatMap((a) => (a.g ? [a.g, ...a.graphs] : a.graphs));
-  return graphs.flatMap((g) => [
-    ...g.nodes.flatMap((inner) => [...inner.inputs, ...nestedNames(inner)]),
-    ...g.outputs.map(({ name }) => name),
-  ]);
 }

@@ -112,6 +112,10 @@ export function placeBefore(builder: Builder, op: Operator): Place {
   return { builder, before: op.node, stem };
 }
 
+/** True where the operator's results can be read before that node: it is in the same graph or in one around it. */
+export const isVisible = ({ node, call }: Operator, { before }: Place): boolean =>
+  call === null && node.parent.start <= before.span.start && before.span.end <= node.parent.end;
+
 export interface NodeOptions {
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
   readonly like?: Node;

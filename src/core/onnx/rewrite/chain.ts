@@ -8,7 +8,7 @@ import type { Operator, Value } from '../graph';
 import { axisOf } from '../infer/info';
 import type { Spread } from '../judge/spread';
 import type { Replica } from '../judge/state';
-import { addNode, madeOf, refuse, reshapeTo, type Builder, type Made, type Place } from './builder';
+import { addNode, isVisible, madeOf, refuse, reshapeTo, type Made, type Place } from './builder';
 
 export interface Chain {
   readonly concat: Value;
@@ -24,13 +24,12 @@ const POINTWISE = new Set(
 );
 
 /** `linear`: only operators that keep sums as they are. Refuses where the parts do not stay apart. */
-export function chainTo(builder: Builder, spread: Spread, operand: Value, contracted: number, linear: boolean): Chain {
+export function chainTo(place: Place, spread: Spread, operand: Value, contracted: number, linear: boolean): Chain {
   const operators: Operator[] = [];
   let value = operand;
   for (;;) {
     const { producer } = value;
-    if (!producer || producer.call || producer.scope !== builder.program.graph.main)
-      refuse('the parts of the product come from another graph');
+    if (!producer || !isVisible(producer, place)) refuse('the parts of the product come from another graph');
     if (producer.node.op === 'Concat') break;
     const [data] = producer.inputs;
     const allowed = VIEWS.has(producer.node.op) || (!linear && POINTWISE.has(producer.node.op));
@@ -42,7 +41,7 @@ export function chainTo(builder: Builder, spread: Spread, operand: Value, contra
   }
   const axis = axisOf(
     intOf(value.producer ?? refuse('no concatenation'), 'axis', 0),
-    madeOf(builder, value).shape.length,
+    madeOf(place.builder, value).shape.length,
   );
   const expected = operators.length === 0 ? contracted : spread.stateOf(value)?.axis;
   if (axis === null || axis !== expected) refuse('the concatenation is along another axis');

@@ -111,7 +111,7 @@ export function splitLinear(builder: Builder, spread: Spread, event: Event): voi
   const { sink, operand, contracted, axis, form } = event;
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
-  const chain = chainTo(builder, spread, operand, contracted, false);
+  const chain = chainTo(place, spread, operand, contracted, false);
   const columns = columnsOf(builder, spread, chain.concat, chain.axis);
   if (columns.length !== form.blocks.length) refuse('the concatenation is put together in a way that is not followed');
   const widths = columns.map(({ width }) => width);

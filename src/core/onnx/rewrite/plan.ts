@@ -1,5 +1,6 @@
 /** Which rewrite fits a match, whether it pays, and why not where it does not. */
 import { valueOf } from '../../tensor/dim';
+import type { GraphModel } from '../graph';
 import type { Event } from '../judge/events';
 import { ratioOf } from '../judge/layout';
 import type { OnnxMatch } from '../judge/select';
@@ -120,11 +121,18 @@ function objectionTo(builder: Builder, match: OnnxMatch, force: boolean): string
   const { graph } = builder.program;
   // Before version 4 every initializer had to be an input of the graph as well.
   if (graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
-  if (match.events.some(({ sink }) => sink.call || sink.scope !== graph.main))
-    return 'it is inside a function or a subgraph';
+  if (match.events.some(({ sink }) => sink.call)) return 'it is inside a function';
+  if (match.events.some(({ sink }) => sink.scope !== graph.main) && hasTwins(graph))
+    return 'it is inside a subgraph, and names mean different values in different subgraphs';
   if (match.events.some(({ sink }) => builder.replaced.has(sink.node)))
     return 'the rewrite of another finding takes its place';
   return force ? null : costObjection(match);
+}
+
+/** True where two nodes call their results alike: what is read by name could then be either. */
+function hasTwins({ operators }: GraphModel): boolean {
+  const names = operators.filter(({ call }) => call === null).flatMap(({ node }) => node.outputs.filter(Boolean));
+  return new Set(names).size < names.length;
 }
 
 function attempt(builder: Builder, build: (next: Builder) => void): Builder | string {

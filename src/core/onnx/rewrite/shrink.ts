@@ -17,6 +17,7 @@ import {
   float,
   ints,
   fresh,
+  isVisible,
   madeOf,
   refuse,
   reshapeTo,
@@ -182,7 +183,7 @@ function through(s: Shrinker, value: Value, axis: number, replica: Replica, op: 
   const { builder } = s.place;
   const shape = shapeOf(s, value);
   const small = shape.map((dim, i) => (i === axis ? replica.mapped.source : dim));
-  if (op.call || op.scope !== builder.program.graph.main) refuse('the copy and the product are in different graphs');
+  if (!isVisible(op, s.place)) refuse('the copy and the product are in different graphs');
   const clone = (inputs: readonly string[]): Made => ({ name: cloneNode(s, op, value, inputs), shape: small });
   const [data] = op.inputs;
   const name = op.node.op;
