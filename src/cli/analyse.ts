@@ -100,10 +100,12 @@ async function checkAll(
 ): Promise<readonly FileOutcome[]> {
   if (paths.length === 0) return [];
   const { root, dist } = context;
-  if (threads > 1) return checkOnThreads({ root, dist, options }, paths, threads);
-  const engine = await context.engine();
-  const files = fileSource(root);
-  return paths.map((path) => checkFile(engine, root, path, options, files));
+  const checker = async (): Promise<(path: string) => FileOutcome> => {
+    const engine = await context.engine();
+    const files = fileSource(root);
+    return (path) => checkFile(engine, root, path, options, files);
+  };
+  return threads > 1 ? checkOnThreads({ root, dist, options }, paths, threads, checker) : paths.map(await checker());
 }
 
 /** One text under a name, as `ikbo check -` does for an editor's buffer. */

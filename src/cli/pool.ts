@@ -1,52 +1,50 @@
-/** Checks many files on several threads. The outcome does not depend on how many there are. */
+/** Checks many files on several threads, this one among them. The outcome does not depend on how many there are. */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FileOutcome } from '../project/check-files';
-import type { WorkerAnswer, WorkerRequest, WorkerSetup } from './worker';
+import { makeShare, pathOn, takeFrom } from './share';
+import type { WorkerAnswer, WorkerSetup } from './worker';
 
 /** Starting a thread costs as much as checking about this many files. */
 const FILES_PER_THREAD = 40;
-/** Small enough that the threads end at about the same time, large enough that messages do not matter. */
-const BATCH = 8;
 
-/** Threads worth starting for so many files; 1 means: check in this thread. */
+/** Threads worth using for so many files. */
 export function threadsFor(files: number, jobs: number | null): number {
   return Math.max(1, Math.min(jobs ?? availableParallelism(), Math.ceil(files / FILES_PER_THREAD)));
 }
 
-/** Outcomes in the order of `paths`. Rejects when a thread dies, naming the files that it was on. */
+/**
+ * Outcomes in the order of `paths`. `check` is what this thread does meanwhile. Rejects when a thread dies, naming the file
+ * that it was on.
+ */
 export async function checkOnThreads(
-  setup: WorkerSetup,
+  setup: Omit<WorkerSetup, 'paths' | 'share' | 'thread'>,
   paths: readonly string[],
   threads: number,
+  check: () => Promise<(path: string) => FileOutcome>,
 ): Promise<readonly FileOutcome[]> {
+  const share = makeShare(threads);
+  const others = Array.from({ length: threads - 1 }, (_, at) => runThread({ ...setup, paths, share, thread: at + 1 }));
   const outcomes = new Map<string, FileOutcome>();
-  let next = 0;
-  const take = (): WorkerRequest => paths.slice(next, (next += BATCH));
-  await Promise.all(Array.from({ length: threads }, () => runThread(setup, take, outcomes)));
+  const own = async (): Promise<readonly FileOutcome[]> => {
+    const checkHere = await check();
+    const done: FileOutcome[] = [];
+    for (const path of takeFrom(share, 0, paths)) done.push(checkHere(path));
+    return done;
+  };
+  for (const list of await Promise.all([own(), ...others])) for (const one of list) outcomes.set(one.path, one);
   return paths.flatMap((path) => outcomes.get(path) ?? []);
 }
 
-async function runThread(
-  setup: WorkerSetup,
-  take: () => WorkerRequest,
-  outcomes: Map<string, FileOutcome>,
-): Promise<void> {
-  let batch = take();
-  if (batch.length === 0) return;
+async function runThread(setup: WorkerSetup): Promise<WorkerAnswer> {
   const worker = new Worker(join(setup.dist, 'worker.js'), { workerData: setup });
+  const on = () => pathOn(setup.share, setup.thread, setup.paths);
   try {
-    await new Promise<void>((done, fail) => {
-      worker.on('error', (error) => fail(new Error(`checking ${batch.join(', ')}: ${String(error)}`)));
-      worker.on('exit', (code) => fail(new Error(`a checking thread ended with code ${code} on ${batch.join(', ')}`)));
-      worker.on('message', (answer: WorkerAnswer) => {
-        for (const outcome of answer) outcomes.set(outcome.path, outcome);
-        batch = take();
-        if (batch.length > 0) worker.postMessage(batch);
-        else done();
-      });
-      worker.postMessage(batch);
+    return await new Promise<WorkerAnswer>((done, fail) => {
+      worker.on('error', (error) => fail(new Error(`checking ${on()}: ${String(error)}`)));
+      worker.on('exit', (code) => fail(new Error(`a checking thread ended with code ${code} on ${on()}`)));
+      worker.on('message', done);
     });
   } finally {
     worker.removeAllListeners();

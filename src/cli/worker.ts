@@ -1,31 +1,34 @@
-/** One thread of a run over many files: gets batches of paths, answers with their outcomes. */
+/** One thread more of a run over many files: takes paths from the shared list until there are none, and answers once. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../core/create-engine';
 import type { CheckOptions } from '../core/engine';
 import { checkFile, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
 import { readGrammars } from '../project/grammars';
+import { takeFrom } from './share';
 
 /** Handed over when the thread starts. */
 export interface WorkerSetup {
   readonly root: string;
   readonly dist: string;
   readonly options: Omit<CheckOptions, 'files'>;
+  readonly paths: readonly string[];
+  /** See `share.ts`. */
+  readonly share: SharedArrayBuffer;
+  /** Number of this thread. */
+  readonly thread: number;
 }
 
-export type WorkerRequest = readonly string[];
 export type WorkerAnswer = readonly FileOutcome[];
 
 async function serve(): Promise<void> {
-  const port = parentPort;
-  if (!port) throw new Error('this file runs as a worker thread only');
-  const { root, dist, options } = workerData as WorkerSetup;
+  if (!parentPort) throw new Error('this file runs as a worker thread only');
+  const { root, dist, options, paths, share, thread } = workerData as WorkerSetup;
   const engine = await createEngine(readGrammars(dist));
   const files = fileSource(root);
-  port.on('message', (paths: WorkerRequest) => {
-    const answer: WorkerAnswer = paths.map((path) => checkFile(engine, root, path, options, files));
-    port.postMessage(answer);
-  });
+  const answer: FileOutcome[] = [];
+  for (const path of takeFrom(share, thread, paths)) answer.push(checkFile(engine, root, path, options, files));
+  parentPort.postMessage(answer satisfies WorkerAnswer);
 }
 
 void serve();
