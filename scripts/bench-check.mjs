@@ -1,10 +1,26 @@
-// node scripts/bench-check.mjs TREE [ROUNDS]
-// Prints, for the Python files below TREE that mention torch, the time of the bare parse and of the full check, taken in
-// turn in one process, and their ratio. Medians over ROUNDS (default 5) after one round that is not counted.
+// node scripts/bench-check.mjs TREE [--rounds N] [--torchfix COMMAND]
+// Ratios of one run, since times alone mean little on a busy machine. Everything is taken in turn, round by round; medians.
+//   in one process   the bare parse of the files that mention torch, the check file by file, the check across files
+//   the command      without kept results on one thread and on two, and with them (needs dist/: node scripts/build.mjs)
+//   TorchFix         the PyTorch linter, where its command is named; else its recorded run on FuxiCTR, if TREE is that
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { ensurePackages, root } from './packages.mjs';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '5' }, torchfix: { type: 'string' } },
+});
+if (positionals.length !== 1) {
+  console.error('usage: node scripts/bench-check.mjs TREE [--rounds N] [--torchfix COMMAND]');
+  process.exit(2);
+}
+const tree = resolve(positionals[0]);
+const rounds = Number(values.rounds);
 
 ensurePackages();
 const require = createRequire(import.meta.url);
@@ -13,20 +29,13 @@ const { createEngine } = require('../src/core/create-engine.ts');
 const { fileSource } = require('../src/project/file-source.ts');
 const { readGrammars } = require('../src/project/grammars.ts');
 
-const [tree, rounds = '5'] = process.argv.slice(2);
-if (!tree) {
-  console.error('usage: node scripts/bench-check.mjs TREE [ROUNDS]');
-  process.exit(2);
-}
-const files = readdirSync(tree, { recursive: true, withFileTypes: true })
+const all = readdirSync(tree, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.py'))
-  .map((entry) => ({
-    path: join(entry.parentPath, entry.name).slice(tree.length).replace(/^\//, ''),
-    text: readFileSync(join(entry.parentPath, entry.name), 'utf8'),
-  }))
-  .filter(({ text }) => text.includes('torch'));
+  .map((entry) => join(entry.parentPath, entry.name))
+  .map((path) => ({ path: path.slice(tree.length + 1), text: readFileSync(path, 'utf8') }));
+const files = all.filter(({ text }) => text.includes('torch'));
+const lines = all.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0);
 const bytes = files.reduce((sum, { text }) => sum + text.length, 0);
-const engine = await createEngine(readGrammars(join(root, 'dist')));
 
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 const time = (work) => {
@@ -34,23 +43,64 @@ const time = (work) => {
   work();
   return performance.now() - started;
 };
-const parse = [];
-const check = [];
-const together = [];
-let findings = 0;
-for (let round = 0; round <= Number(rounds); round += 1) {
-  const a = time(() => files.forEach(({ text }) => engine.parse(text)));
-  findings = 0;
-  const b = time(() => files.forEach(({ path, text }) => (findings += engine.check(path, text).findings.length)));
-  const source = fileSource(tree);
-  const c = time(() => files.forEach(({ path, text }) => engine.check(path, text, { files: source })));
-  if (round === 0) continue;
-  parse.push(a);
-  check.push(b);
-  together.push(c);
+const series = new Map();
+const add = (name, value) => series.set(name, [...(series.get(name) ?? []), value]);
+const of = (name) => median(series.get(name) ?? [NaN]);
+
+/** One run of the command: its wall time and what it says its check took, in milliseconds. */
+function command(name, ...args) {
+  const started = performance.now();
+  const run = spawnSync('node', [join(root, 'dist/cli.js'), 'check', '--format', 'json', ...args], {
+    cwd: tree,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
+  add(`${name} wall`, performance.now() - started);
+  if (run.status === 2 || !run.stdout) throw new Error(`ikbo check failed: ${run.stderr}`);
+  add(`${name} check`, JSON.parse(run.stdout).stats.milliseconds);
 }
-const [p, c, t] = [parse, check, together].map(median);
-console.log(`${files.length} files, ${(bytes / 1e6).toFixed(2)} MB, ${findings} findings`);
-console.log(`bare parse             ${p.toFixed(0)} ms  ${(bytes / 1e3 / p).toFixed(2)} MB/s`);
-console.log(`check, file by file    ${c.toFixed(0)} ms  ${(c / p).toFixed(2)} times the parse`);
-console.log(`check, across files    ${t.toFixed(0)} ms  ${(t / p).toFixed(2)} times the parse`);
+
+const engine = await createEngine(readGrammars(join(root, 'dist')));
+const cache = mkdtempSync(join(tmpdir(), 'ikbo-bench-'));
+let findings = 0;
+try {
+  for (let round = 0; round <= rounds; round += 1) {
+    add('parse', time(() => files.forEach(({ text }) => engine.parse(text)))); // prettier-ignore
+    add('alone', time(() => files.forEach(({ path, text }) => engine.check(path, text)))); // prettier-ignore
+    const source = fileSource(tree);
+    findings = 0;
+    const check = ({ path, text }) => (findings += engine.check(path, text, { files: source }).findings.length);
+    add('across', time(() => files.forEach(check))); // prettier-ignore
+    command('one', '--no-cache', '--jobs', '1');
+    command('two', '--no-cache', '--jobs', '2');
+    command('warm', '--cache-dir', cache, '--jobs', '1');
+    // The first round warms this process and fills the cache.
+    if (round === 0) series.clear();
+  }
+} finally {
+  rmSync(cache, { recursive: true, force: true });
+}
+
+const ms = (value) => `${value.toFixed(0).padStart(6)} ms`;
+const ratio = (value, what) => `${value.toFixed(2)} ${what}`;
+const row = (name, value, ...notes) => console.log(`  ${name.padEnd(28)}${ms(value)}  ${notes.join(', ')}`);
+
+console.log(`${all.length} files, ${lines} lines; ${files.length} mention torch, ${(bytes / 1e6).toFixed(2)} MB; ${findings} findings`); // prettier-ignore
+console.log(`in one process, on one thread (median of ${rounds})`);
+row('bare parse', of('parse'), `${(bytes / 1e3 / of('parse')).toFixed(2)} MB/s`);
+row('check, file by file', of('alone'), ratio(of('alone') / of('parse'), 'times the parse'));
+row('check, across files', of('across'), ratio(of('across') / of('parse'), 'times the parse'), ratio(of('across') / of('alone'), 'times file by file')); // prettier-ignore
+console.log(`the command, its check alone (and with starting Node; median of ${rounds})`);
+const wall = (name) => `${of(`${name} wall`).toFixed(0)} ms with starting`;
+row('one thread', of('one check'), wall('one'));
+row('two threads', of('two check'), wall('two'), ratio(of('one check') / of('two check'), 'times faster than one'));
+row('kept results', of('warm check'), wall('warm'), ratio(of('one check') / of('warm check'), 'times faster than one thread'), ratio(of('one wall') / of('warm wall'), 'with starting')); // prettier-ignore
+
+const faster = (seconds) =>
+  `${((seconds * 1000) / of('two wall')).toFixed(0)} times what the command takes on two threads`;
+if (values.torchfix) {
+  const seconds = time(() => spawnSync(values.torchfix, [tree], { stdio: 'ignore' })) / 1000;
+  console.log(`TorchFix, run here once: ${seconds.toFixed(1)} s, ${faster(seconds)}`);
+} else if (all.length === 340 && lines === 27_256) {
+  console.log(`TorchFix, not run here (name it with --torchfix); recorded for this tree on two cores: 26.9 s, 51 s of processor time: ${faster(26.9)}`); // prettier-ignore
+} else console.log('TorchFix: not run (name it with --torchfix)');
