@@ -53,6 +53,7 @@ export function emit(
     outWidth: null,
     args,
     equation: null,
+    keyword: null,
     byWeight: false,
     advice: null,
     ...more,

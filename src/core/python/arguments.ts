@@ -3,7 +3,7 @@ import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis } from '../tensor/value';
 import { indexByName, nameSymbol } from './access';
-import { shapesInDocstring } from './shape-facts';
+import { shapesInDocstring, tensorType } from './shape-facts';
 import type { FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -158,10 +158,11 @@ export function unknownParameters(
 const NUMERIC = /^(int|torch\.SymInt)$/;
 const PLAIN = /^(bool|str|float)$/;
 const FOREIGN_TYPE = /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/;
-const TENSOR_TYPE = /^(?:(?:typing\.)?Optional\[)?(?:torch\.)?(Float|Long|Half|Int|Bool)?Tensor\]?(?: \| None)?$/;
 
-function parameterValue(parameter: Parameter, dims: readonly string[] | undefined, run: Run, frame: Frame): Value {
+function parameterValue(parameter: Parameter, stated: readonly string[] | undefined, run: Run, frame: Frame): Value {
   const { name, annotation, fallback } = parameter;
+  const typed = annotation === null ? null : tensorType(annotation);
+  const dims = typed?.dims ?? stated;
   if (annotation !== null) {
     if (/^(Optional\[(int|float|bool|str)\]|(int|float|bool|str) \| None)$/.test(annotation)) return unknown(name);
     if (NUMERIC.test(annotation)) return int(symbol(`${name}@p${frame.function?.node.start ?? 0}`));
@@ -188,9 +189,8 @@ function parameterValue(parameter: Parameter, dims: readonly string[] | undefine
     case 'string':
       return { kind: 'string', value: null };
   }
-  const typed = annotation !== null ? TENSOR_TYPE.exec(annotation) : null;
   if (!typed && !dims) return unknown(name);
-  const value = parameterTensor(name, typed?.[1] ?? '', dims, run, frame);
+  const value = parameterTensor(name, typed?.type ?? '', dims, run, frame);
   const optional = fallback?.kind === 'none' || /Optional|None/.test(annotation ?? '') || testedForNone(name, frame);
   if (!optional) return value;
   const is = { key: `${name} is None@parameter`, text: `${name} is None`, holds: true };
@@ -211,7 +211,7 @@ const testedForNone = (name: string, frame: Frame): boolean => {
 function parameterTensor(
   name: string,
   type: string,
-  dims: readonly string[] | undefined,
+  dims: readonly (string | null)[] | undefined,
   run: Run,
   frame: Frame,
 ): Value {
@@ -220,7 +220,8 @@ function parameterTensor(
     /mask/i.test(name) || type === 'Bool' ? 'mask' : /(^|_)ids?$/.test(name) || type === 'Long' ? 'index' : 'data';
   if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
   const axes = dims.map((d): Axis => {
-    const size = /^\d+$/.test(d) ? constant(Number(d)) : symbol(`${d}@d${frame.function?.node.start ?? 0}`);
+    const size =
+      d === null ? null : /^\d+$/.test(d) ? constant(Number(d)) : symbol(`${d}@d${frame.function?.node.start ?? 0}`);
     return { dim: size, replica: null };
   });
   return tensor({ exact: true, head: axes, tail: [] }, { label: name, index, content });

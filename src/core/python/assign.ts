@@ -161,7 +161,7 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
       const items =
         n === 0 && item.items.length > 0
           ? [value, ...item.items.slice(1)]
-          : item.items.map((old) => (old.kind === 'tensor' ? unknown() : old));
+          : item.items.map((old) => (old.kind === 'ref' || old.kind === 'layer' ? old : unknown()));
       frame.state.heap.set(owner.id, { ...item, items, open: true });
     } else if (item.kind === 'object' && key !== null) {
       frame.state.heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, value) });

@@ -366,6 +366,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
         outWidth: null,
         args,
         equation: null,
+        keyword,
         byWeight: false,
         advice: null,
       });

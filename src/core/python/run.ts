@@ -63,6 +63,8 @@ export interface SinkEvent {
   readonly outWidth: Dim;
   readonly args: Args;
   readonly equation: string | null;
+  /** Of a callee that is not known: the keyword that says what it does with the operand. */
+  readonly keyword: string | null;
   readonly advice: Advice | null;
   /** A weight or a 2-D matrix on the other side of a matmul: then it is a linear. */
   readonly byWeight: boolean;

@@ -1,9 +1,37 @@
-/** Shapes that a docstring states of parameters: `x: Feature tensor of shape (B, F, D).` */
+/** What annotations and docstrings state of the shapes of parameters. */
 import type { FunctionModel } from './model';
 import { childOf, textOf } from './syntax';
 
 const NOTHING: ReadonlyMap<string, readonly string[]> = new Map();
 
+export interface TensorType {
+  /** `Long`, `Bool`, ...; empty where nothing says it. */
+  readonly type: string;
+  /** One name or number for each axis, null for an axis of any size; null where not all axes are known. */
+  readonly dims: readonly (string | null)[] | null;
+}
+
+const PLAIN_TENSOR = /^(?:torch\.)?(Float|Long|Half|Int|Bool)?Tensor$/;
+/** jaxtyping's `Float[Tensor, "batch keys width"]`. */
+const SHAPED_TENSOR =
+  /^(?:jaxtyping\.)?([A-Z][A-Za-z]*?)(?:8|16|32|64)?\[\s*(?:torch\.)?Tensor\s*,\s*f?r?["']([^"'{]*)["']\s*\]$/;
+
+/** A tensor's annotation; null for any other. */
+export function tensorType(annotation: string): TensorType | null {
+  const inner = /^(?:typing\.)?Optional\[(.*)\]$|^(.*) \| None$/s.exec(annotation);
+  const text = (inner?.[1] ?? inner?.[2] ?? annotation).trim();
+  const plain = PLAIN_TENSOR.exec(text);
+  if (plain) return { type: plain[1] ?? '', dims: null };
+  const [, kind, shape] = SHAPED_TENSOR.exec(text) ?? [];
+  if (kind === undefined || shape === undefined) return null;
+  const axes = shape.split(/\s+/).filter((axis) => axis !== '');
+  const exact = axes.every((axis) => !/[*]|\.\.\./.test(axis));
+  // `name=4`, `_`, `?rows`, `dim+1`: an axis of its own, of a size that no other axis is compared with.
+  const dims = axes.map((axis) => (/^[A-Za-z]\w*$|^\d+$/.test(axis) ? axis : (/^\w+=(\d+)$/.exec(axis)?.[1] ?? null)));
+  return { type: /^(Int|UInt|Integer)$/.test(kind) ? 'Long' : kind, dims: exact ? dims : null };
+}
+
+/** Shapes in the docstring: `x: Feature tensor of shape (B, F, D).` */
 export function shapesInDocstring(
   model: FunctionModel,
   names: readonly string[],
