@@ -1,6 +1,7 @@
 // node scripts/bench-check.mjs TREE [--rounds N] [--torchfix COMMAND]
-// Ratios of one run, since times alone mean little on a busy machine. Everything is taken in turn, round by round; medians.
-//   in one process   the bare parse of the files that mention torch, the check file by file, the check across files
+// Ratios of one run, since times alone mean little on a busy machine. Everything is taken in turn.
+//   in one process   per file that mentions torch: the bare parse, the check of the file alone, the check across files; summed
+//                    over files are the least and the median of the rounds
 //   the command      without kept results on one thread and on two, and with them (needs dist/: node scripts/build.mjs)
 //   TorchFix         the PyTorch linter, where its command is named; else its recorded run on FuxiCTR, if TREE is that
 import { spawnSync } from 'node:child_process';
@@ -46,6 +47,15 @@ const time = (work) => {
 const series = new Map();
 const add = (name, value) => series.set(name, [...(series.get(name) ?? []), value]);
 const of = (name) => median(series.get(name) ?? [NaN]);
+/** Times per file, by name and index. */
+const perFile = new Map();
+const addTo = (name, at, value) => {
+  const lists = perFile.get(name) ?? files.map(() => []);
+  lists[at].push(value);
+  perFile.set(name, lists);
+};
+const sumOf = (name, pick) => perFile.get(name).reduce((sum, list) => sum + pick(list), 0);
+const least = (list) => Math.min(...list);
 
 /** One run of the command: its wall time and what it says its check took, in milliseconds. */
 function command(name, ...args) {
@@ -65,17 +75,18 @@ const cache = mkdtempSync(join(tmpdir(), 'ikbo-bench-'));
 let findings = 0;
 try {
   for (let round = 0; round <= rounds; round += 1) {
-    add('parse', time(() => files.forEach(({ text }) => engine.parse(text)))); // prettier-ignore
-    add('alone', time(() => files.forEach(({ path, text }) => engine.check(path, text)))); // prettier-ignore
     const source = fileSource(tree);
     findings = 0;
-    const check = ({ path, text }) => (findings += engine.check(path, text, { files: source }).findings.length);
-    add('across', time(() => files.forEach(check))); // prettier-ignore
+    files.forEach(({ path, text }, at) => {
+      addTo('parse', at, time(() => engine.parse(text))); // prettier-ignore
+      addTo('alone', at, time(() => engine.check(path, text))); // prettier-ignore
+      addTo('across', at, time(() => (findings += engine.check(path, text, { files: source }).findings.length))); // prettier-ignore
+    });
     command('one', '--no-cache', '--jobs', '1');
     command('two', '--no-cache', '--jobs', '2');
     command('warm', '--cache-dir', cache, '--jobs', '1');
     // The first round warms this process and fills the cache.
-    if (round === 0) series.clear();
+    if (round === 0) [series, perFile].forEach((map) => map.clear());
   }
 } finally {
   rmSync(cache, { recursive: true, force: true });
@@ -86,10 +97,17 @@ const ratio = (value, what) => `${value.toFixed(2)} ${what}`;
 const row = (name, value, ...notes) => console.log(`  ${name.padEnd(28)}${ms(value)}  ${notes.join(', ')}`);
 
 console.log(`${all.length} files, ${lines} lines; ${files.length} mention torch, ${(bytes / 1e6).toFixed(2)} MB; ${findings} findings`); // prettier-ignore
-console.log(`in one process, on one thread (median of ${rounds})`);
-row('bare parse', of('parse'), `${(bytes / 1e3 / of('parse')).toFixed(2)} MB/s`);
-row('check, file by file', of('alone'), ratio(of('alone') / of('parse'), 'times the parse'));
-row('check, across files', of('across'), ratio(of('across') / of('parse'), 'times the parse'), ratio(of('across') / of('alone'), 'times file by file')); // prettier-ignore
+for (const [title, pick] of [
+  ['least', least],
+  ['median', median],
+]) {
+  // prettier-ignore
+  const [parse, alone, across] = ['parse', 'alone', 'across'].map((name) => sumOf(name, pick));
+  console.log(`in one process, on one thread (${title} of ${rounds} per file)`);
+  row('bare parse', parse, `${(bytes / 1e3 / parse).toFixed(2)} MB/s`);
+  row('check, file by file', alone, ratio(alone / parse, 'times the parse'));
+  row('check, across files', across, ratio(across / parse, 'times the parse'), ratio(across / alone, 'times file by file')); // prettier-ignore
+}
 console.log(`the command, its check alone (and with starting Node; median of ${rounds})`);
 const wall = (name) => `${of(`${name} wall`).toFixed(0)} ms with starting`;
 row('one thread', of('one check'), wall('one'));
