@@ -2,7 +2,7 @@
 #   cmake -DNVCC=nvcc -DSOURCE=x.cu -DOUTPUT=x.fatbin "-DTARGETS=90a" [-DDEFINES=IKBO_SPIN_LIMIT=1000000] -P compile.cmake
 # TARGETS: 90a gives Hopper's own machine code; 80 also embeds PTX, which newer drivers compile for newer cards.
 # The compiler's resource report lands beside the output (.log). Spilled registers and serialized wgmma (C75xx) are errors.
-set(flags -std=c++20 -O3 -fatbin -Werror all-warnings -Xptxas -v -Xfatbin -compress-all)
+set(flags -std=c++20 -O3 -fatbin -I${CMAKE_CURRENT_LIST_DIR}/cuda -Werror all-warnings -Xptxas -v -Xfatbin -compress-all)
 foreach(target IN LISTS TARGETS)
   if(target STREQUAL "80")
     list(APPEND flags -gencode=arch=compute_80,code=[sm_80,compute_80])

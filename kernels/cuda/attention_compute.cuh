@@ -69,7 +69,7 @@ struct AttentionConsumer {
         if (turn == kFirstTurn + B.consumers - 1) ptx::named_barrier_arrive(kFirstTurn, 256);
     }
     IKBO_DEVICE void order_wait() const {
-        fall_behind();
+        ptx::fall_behind();
         ptx::named_barrier_sync(turn, 256);
     }
     IKBO_DEVICE void order_pass() const {
@@ -95,7 +95,7 @@ struct AttentionConsumer {
     IKBO_DEVICE void wait_v(int n) const { ptx::barrier_wait(shared + Smem::v_full + 8 * (n % B.stages), n / B.stages % 2); }
     // One thread per block of the cluster tells it that this warpgroup has read the stage.
     IKBO_DEVICE void give_back(uint32_t barrier) const {
-        fall_behind();
+        ptx::fall_behind();
         if constexpr (B.cluster > 1) {
             if (const int thread = group_thread(); thread < B.cluster) ptx::barrier_arrive_at(barrier, thread);
         } else {
@@ -172,7 +172,7 @@ struct AttentionConsumer {
         ptx::named_barrier_sync(group_barrier(), 128);
         stage_rows<T>(o, weight, staging, t);
         ptx::named_barrier_sync(group_barrier(), 128);
-        fall_behind();
+        ptx::fall_behind();
         if (t == 0) {
             const int slots = unit.slots;
 #pragma unroll 1
@@ -297,7 +297,9 @@ struct AttentionConsumer {
         }
     }
 
-    // A warpgroup without rows still takes part in the tile: it passes the turn and gives the stages back.
+    // A warpgroup without rows still takes part in the tile: it passes the turn and gives the stages back. No product keeps its
+    // warps together here: a stage given back before every warp has seen it full could be full again, one lap on, and the late
+    // warp would wait for a phase that nobody completes.
     IKBO_DEVICE void pass(int blocks) {
         for (int j = 0; j < blocks; ++j) {
             wait_k();
@@ -305,6 +307,7 @@ struct AttentionConsumer {
             order_pass();
             give_back_k();
             wait_v(at);
+            ptx::named_barrier_sync(group_barrier(), 128);
             give_back_v(at);
             ++at;
         }

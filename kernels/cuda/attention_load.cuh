@@ -25,18 +25,6 @@ struct AttentionShared {
     static_assert(key_bytes % 1024 == 0 && B.keys / B.cluster % 8 == 0);
 };
 
-// Instrumented builds (IKBO_DELAY=cycles) make roles fall behind at random, which brings out missing synchronization. By
-// spinning: a sleep ends when a coarse timer ticks.
-IKBO_DEVICE void fall_behind() {
-#ifdef IKBO_DELAY
-    const uint32_t start = static_cast<uint32_t>(clock64());
-    const uint32_t mixed = (start + blockIdx.x * 977 + threadIdx.x / 32 * 131) * 2654435761u;
-    if (mixed >> 30 != 0) return;
-    while (static_cast<uint32_t>(clock64()) - start < mixed % (IKBO_DELAY)) {
-    }
-#endif
-}
-
 // The tile that a cluster works on as its `turn`-th; every role walks the list in the same way. user is -1 past its end.
 template <AttentionBuild B>
 IKBO_DEVICE AttentionTile tile_at(const AttentionParams &p, int turn) {
@@ -76,7 +64,7 @@ IKBO_DEVICE void load_keys(const CUtensorMap *map, const AttentionParams &p, uin
         for (int j = (keys.count + B.keys - 1) / B.keys - 1; j >= 0; --j) {
             const uint32_t barrier = full + 8 * ring.slot;
             ptx::barrier_wait(empty + 8 * ring.slot, ring.parity ^ 1);
-            fall_behind();
+            ptx::fall_behind();
             if (ptx::elect_one()) {
                 ptx::barrier_arrive_expect(barrier, Smem::key_bytes);
                 const int row = keys.start + j * B.keys + rank * share;
@@ -114,7 +102,7 @@ IKBO_DEVICE void load_units(const CUtensorMap *map, const AttentionParams &p, At
         const int slots = end ? 0 : min(max(tile.first + tile.count - first, 0), p.pack);
         const int q_slot = sequence % B.q_slots;
         ptx::barrier_wait(empty + 8 * q_slot, sequence / B.q_slots % 2 ^ 1);
-        fall_behind();
+        ptx::fall_behind();
         AttentionUnit &unit = units[sequence % Smem::unit_table];
         const int head = tile.key_head * p.group, query = first % p.chunks * p.box_queries;
 #pragma unroll 1

@@ -194,13 +194,15 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
                                    row + rank * (kRingChunk / 2));
             };
             if (warp == 0) {
-                load_weights<ConcatShape<Width>, Resident>(memory, tiles, work.ring, weight, first_column);
+                Ring<ConcatShape<Width>::weight_slots> ring;
+                load_weights<ConcatShape<Width>, Resident>(memory, ring, tiles, work.ring, weight, first_column);
                 if (Resident) load_inputs_of(1, memory, tiles, work.ring, rank, locate, load_box);
             } else if (warp == 3) {
                 if (Resident) {
                     load_inputs_of(0, memory, tiles, work.ring, rank, locate, load_box);
                 } else {
-                    load_inputs(memory, tiles, work.ring, rank, locate, load_box);
+                    Ring<ConcatShape<Width>::input_slots> ring;
+                    load_inputs(memory, ring, tiles, work.ring, rank, locate, load_box);
                 }
             } else {
                 store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate,
@@ -286,10 +288,12 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
         const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
         if (elect_one()) {
             if (warp == 0) {
-                load_weights<ConcatShape<Width>, false>(memory, tiles, work.ring, weight, first_column, k_start);
+                Ring<ConcatShape<Width>::weight_slots> ring;
+                load_weights<ConcatShape<Width>, false>(memory, ring, tiles, work.ring, weight, first_column, k_start);
             } else if (warp == 3) {
+                Ring<ConcatShape<Width>::input_slots> ring;
                 load_inputs(
-                    memory, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
+                    memory, ring, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
                     [&](uint32_t to, uint32_t barrier, int row, int block) {
                         tma_load_multicast(to, input, barrier, 0b11, k_start + block * kRingBlockK,
                                            row + rank * (kRingChunk / 2));

@@ -16,9 +16,10 @@
 // Shared memory (Rows = 224): W ring 4 x 28 KiB, E ring 6 x 16 KiB, staging 2 x 2 x 4 KiB = 225.5 KiB.
 // Registers: 112 accumulators + 56 of the user part per consumer thread; 232 for consumers, 40 for the others.
 //
-// The user part is the same kernel with Users = true: it leaves its accumulators, rounded to T, in fragment order
-// [chunk][row tile][register / 8][thread][8], which the candidate launch adds in fp32 before rounding. The candidate launch
-// starts while the user launch still runs on other multiprocessors, and waits for it before its first read.
+// One launch, two phases through the same rings. First the user part, U times instead of B: its tiles leave their accumulators,
+// rounded to T, in fragment order [chunk][row tile][register / 8][thread][8], and count up `finished`. Then the candidates; a
+// tile adds the fragments in fp32 before rounding, and a cluster's first tile waits in its middle until all user tiles are
+// there. Clusters wait for each other, so the launch is cooperative. Those with a user tile get fewer candidates.
 #include "linear_compression.h"
 
 #include "split_rings.cuh"
@@ -35,56 +36,48 @@ struct ChunkPlace {
         : matrix(chunk / chunks_per_matrix), column((chunk - matrix * chunks_per_matrix) * kRingChunk) {}
 };
 
-template <typename T, int Rows, int LastSteps, bool Users>
-IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const RingTiles &tiles,
-                         const LinearCompressionWork &work, int row_tile, int warpgroup, int thread) {
-    constexpr int kVectors = Rows / 16;  // 16-byte vectors of a thread's fragment
-    const int lane = thread % 32, warp = thread / 32;
-    RingConsumer<T, CompressionShape<Rows>, Major::MN, false> consumer{memory, work.ring, warpgroup, thread};
-    Ring<CompressionShape<Rows>::stagings> staging;
+// One consumer warpgroup, in both phases.
+template <typename T, int Rows>
+struct Consumer {
+    static constexpr int kVectors = Rows / 16;  // 16-byte vectors of a thread's fragment
+    using Shape = CompressionShape<Rows>;
+    using Walk = RingConsumer<T, Shape, Major::MN, false>;
 
-    const int start = (work.ring.first_block + work.ring.skew * warpgroup) % work.ring.k_blocks;
-    const int before = work.ring.k_blocks - 1 - start, after = start;
-    const auto fragment = [&](int chunk) {
-        const int64_t tile = static_cast<int64_t>(chunk) * (2 * work.ring.width_pairs) + row_tile;
+    const RingMemory<Shape> &memory;
+    const LinearCompressionWork &work;
+    int row_tile, row_tiles, warpgroup, thread;
+    Walk walk;
+
+    IKBO_DEVICE Consumer(const RingMemory<Shape> &memory, const LinearCompressionWork &work, int row_tile, int warpgroup,
+                         int thread)
+        : memory(memory), work(work), row_tile(row_tile), row_tiles(2 * work.candidates.width_pairs), warpgroup(warpgroup),
+          thread(thread), walk{memory, work.candidates, warpgroup, thread} {}
+
+    IKBO_DEVICE uint4 *fragment(int chunk) const {
+        const int64_t tile = static_cast<int64_t>(chunk) * row_tiles + row_tile;
         return static_cast<uint4 *>(work.user_part) + tile * (kVectors * 128) + thread;
-    };
-    const auto user_of = [&](int tile) {
-        return work.user_of[min(tiles.chunk(tile, warpgroup) / work.chunks, work.batch - 1)];
-    };
-
-    if (Users && warpgroup >= work.ring.consumers) {
-        consumer.skip(tiles.count * work.ring.k_blocks);
-        return;
     }
-    consumer.skip(work.ring.skew * warpgroup);
-    int next_user = Users ? 0 : user_of(0);  // read a tile ahead
-    uint4 addend[Users ? 1 : kVectors];      // kept while neighbouring candidates have the same user
-    int addend_chunk = -1;
+
+    // All tiles of a phase: `prefetch(tile)` runs in the middle of one, `finish(tile, d)` at its end.
+    template <int LastSteps, class Prefetch, class Finish>
+    IKBO_DEVICE void phase(const RingWork &ring, const RingTiles &tiles, const Prefetch &prefetch, const Finish &finish) {
+        if (tiles.count == 0) return;
+        if (warpgroup >= ring.consumers) return walk.skip(tiles.count * ring.k_blocks);
+        const int start = (ring.first_block + ring.skew * warpgroup) % ring.k_blocks;
+        walk.skip(ring.skew * warpgroup);
 #pragma unroll 1
-    for (int tile = 0; tile < tiles.count; ++tile) {
-        const int chunk = tiles.chunk(tile, warpgroup);
-        float d[Rows / 2];
-        const int user_chunk = Users ? 0 : next_user * work.chunks + chunk % work.chunks;
-        if (!Users) next_user = user_of(min(tile + 1, tiles.count - 1));
+        for (int tile = 0; tile < tiles.count; ++tile) {
+            float d[Rows / 2];
+            walk.template tile<LastSteps>(d, ring.k_blocks - 1 - start, start, [&] { prefetch(tile); }, [] {});
+            finish(tile, d);
+        }
+        walk.skip(ring.skew * (1 - warpgroup));
+    }
 
-        consumer.template tile<LastSteps>(
-            d, before, after,
-            [&] {
-                if constexpr (!Users) {
-                    if (tile == 0) wait_for_previous_grid();
-                    if (user_chunk != addend_chunk) {
-                        const uint4 *from = fragment(user_chunk);
-#pragma unroll
-                        for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
-                        addend_chunk = user_chunk;
-                    }
-                }
-            },
-            [] {});
-
-        if constexpr (Users) {
-            if (chunk < work.batch * work.chunks) {
+    IKBO_DEVICE void users(const RingTiles &tiles) {
+        phase<kRingBlockK / kStepK>(work.users, tiles, [](int) {}, [&](int tile, const float (&d)[Rows / 2]) {
+            const int chunk = tiles.chunk(tile, warpgroup);
+            if (chunk < work.user_count * work.chunks) {
                 uint4 *to = fragment(chunk);
 #pragma unroll
                 for (int v = 0; v < kVectors; ++v) {
@@ -92,7 +85,40 @@ IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const
                                    pack<T>(d[8 * v + 4], d[8 * v + 5]), pack<T>(d[8 * v + 6], d[8 * v + 7])};
                 }
             }
-        } else {
+            walk.meet();
+            if (thread == 0) add_release(work.finished, 1);
+        });
+    }
+
+    IKBO_DEVICE void await_users() const {
+        if (thread == 0) {
+            while (load_acquire(work.finished) < work.user_tiles) {
+            }
+        }
+        walk.meet();
+    }
+
+    template <int LastSteps>
+    IKBO_DEVICE void candidates(const RingTiles &tiles) {
+        Ring<Shape::stagings> staging;
+        const int lane = thread % 32, warp = thread / 32;
+        const auto user_of = [&](int tile) {
+            return work.user_of[min(tiles.chunk(tile, warpgroup) / work.chunks, work.batch - 1)];
+        };
+        int next_user = user_of(0);  // read a tile ahead
+        uint4 addend[kVectors];      // kept while neighbouring candidates have the same user
+        int addend_chunk = -1;
+        const auto prefetch = [&](int tile) {
+            const int chunk = next_user * work.chunks + tiles.chunk(tile, warpgroup) % work.chunks;
+            next_user = user_of(min(tile + 1, tiles.count - 1));
+            if (tile == 0) await_users();
+            if (chunk == addend_chunk) return;
+            const uint4 *from = fragment(chunk);
+#pragma unroll
+            for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
+            addend_chunk = chunk;
+        };
+        phase<LastSteps>(work.candidates, tiles, prefetch, [&](int, float (&d)[Rows / 2]) {
 #pragma unroll
             for (int v = 0; v < kVectors; ++v) {
                 const uint32_t words[4] = {addend[v].x, addend[v].y, addend[v].z, addend[v].w};
@@ -120,22 +146,24 @@ IKBO_DEVICE void consume(const RingMemory<CompressionShape<Rows>> &memory, const
                 fence_shared_for_copies();
                 barrier_arrive(memory.staged(warpgroup, staging.slot));
             }
-        }
+        });
     }
-    consumer.skip(work.ring.skew * (1 - warpgroup));
-}
+};
 
-template <typename T, int Rows, int LastSteps, bool Users>
-IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const CUtensorMap *output,
-                     const LinearCompressionWork &work) {
+struct Maps {
+    const CUtensorMap *user_weight, *user, *weight, *candidate, *out;
+};
+
+template <typename T, int Rows, int LastSteps>
+IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
-    const RingMemory<CompressionShape<Rows>> memory{(shared_address(bytes) + 1023) & ~1023u};
+    using Shape = CompressionShape<Rows>;
+    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
-    const RingTiles tiles(work.ring);
-    const int row_tile = tiles.width_pair * 2 + rank;
+    const RingTiles users(work.users), candidates(work.candidates);
+    const int row_tile = candidates.width_pair * 2 + rank;
     const auto locate = [&](int chunk) { return ChunkPlace(chunk, work.chunks); };
 
-    if (Users) let_next_grid_start();
     if (threadIdx.x == 0) memory.template init_barriers<false>();
     cluster_sync();
 
@@ -144,17 +172,24 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
         const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
         if (elect_one()) {
             if (warp == 0) {
-                load_weights<CompressionShape<Rows>, false>(memory, tiles, work.ring, weight, row_tile * Rows);
+                Ring<Shape::weight_slots> ring;
+                load_weights<Shape, false>(memory, ring, users, work.users, maps.user_weight, row_tile * Rows);
+                load_weights<Shape, false>(memory, ring, candidates, work.candidates, maps.weight, row_tile * Rows);
             } else if (warp == 3) {
-                load_inputs(memory, tiles, work.ring, rank, locate,
-                            [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
-                                tma_load_multicast(to, input, barrier, 0b11, at.column,
-                                                   block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
-                            });
-            } else if (!Users) {
-                store_outputs(memory, tiles, warp - 1, Rows / kCompressionStagedRows, locate,
+                Ring<Shape::input_slots> ring;
+                const auto load = [&](const RingTiles &tiles, const RingWork &phase, const CUtensorMap *input) {
+                    load_inputs(memory, ring, tiles, phase, rank, locate,
+                                [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
+                                    tma_load_multicast(to, input, barrier, 0b11, at.column,
+                                                       block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
+                                });
+                };
+                load(users, work.users, maps.user);
+                load(candidates, work.candidates, maps.candidate);
+            } else {
+                store_outputs(memory, candidates, warp - 1, Rows / kCompressionStagedRows, locate,
                               [&](uint32_t from, ChunkPlace at, int part) {
-                                  tma_store(output, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
+                                  tma_store(maps.out, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
                                             at.matrix);
                               });
             }
@@ -162,39 +197,39 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const CUtensorMap *input, const 
         __syncwarp();
     } else {
         more_registers<232>();
-        consume<T, Rows, LastSteps, Users>(memory, tiles, work, row_tile, warpgroup,
-                                           static_cast<int>(threadIdx.x) % 128);
+        Consumer<T, Rows> consumer(memory, work, row_tile, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        consumer.users(users);
+        consumer.template candidates<LastSteps>(candidates);
         __syncwarp();
     }
     // No block leaves while its peer may still multicast into it or arrive on its barriers.
     cluster_sync();
+    // The last cluster to leave makes the counters ready for the next launch.
+    const uint32_t clusters = gridDim.x / 2;
+    if (threadIdx.x == 0 && rank == 0 && atomicInc(work.left, clusters - 1) == clusters - 1) *work.finished = 0;
 }
 
 }  // namespace
 
-#define IKBO_KERNEL(name, T, rows, last_steps, users)                                                                  \
-    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
-        name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ CUtensorMap input,                    \
-             const __grid_constant__ CUtensorMap output, const LinearCompressionWork work) {                           \
-        run<T, rows, last_steps, users>(&weight, &input, &output, work);                                               \
-    }
-#define IKBO_ROWS(rows)                                                                                                \
-    IKBO_KERNEL(lce_users_bf16_##rows, __nv_bfloat16, rows, 4, true)                                                   \
-    IKBO_KERNEL(lce_users_fp16_##rows, __half, rows, 4, true)                                                          \
-    IKBO_KERNEL(lce_bf16_##rows##_k4, __nv_bfloat16, rows, 4, false)                                                   \
-    IKBO_KERNEL(lce_fp16_##rows##_k4, __half, rows, 4, false)
 #define IKBO_LAST(rows, last_steps)                                                                                    \
-    IKBO_KERNEL(lce_bf16_##rows##_k##last_steps, __nv_bfloat16, rows, last_steps, false)                               \
-    IKBO_KERNEL(lce_fp16_##rows##_k##last_steps, __half, rows, last_steps, false)
+    IKBO_KERNEL(lce_bf16_##rows##_k##last_steps, __nv_bfloat16, rows, last_steps)                                      \
+    IKBO_KERNEL(lce_fp16_##rows##_k##last_steps, __half, rows, last_steps)
+#define IKBO_KERNEL(name, T, rows, last_steps)                                                                         \
+    extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
+        name(const __grid_constant__ CUtensorMap user_weight, const __grid_constant__ CUtensorMap user,                \
+             const __grid_constant__ CUtensorMap weight, const __grid_constant__ CUtensorMap candidate,                \
+             const __grid_constant__ CUtensorMap out, const __grid_constant__ LinearCompressionWork work) {            \
+        run<T, rows, last_steps>({&user_weight, &user, &weight, &candidate, &out}, work);                              \
+    }
 
 // Rows per tile; the K tail is cut to its length only where a step is expensive.
-IKBO_ROWS(32)
-IKBO_ROWS(64)
-IKBO_ROWS(96)
-IKBO_ROWS(128)
-IKBO_ROWS(160)
-IKBO_ROWS(192)
-IKBO_ROWS(224)
+IKBO_LAST(32, 4)
+IKBO_LAST(64, 4)
+IKBO_LAST(96, 4)
+IKBO_LAST(128, 4)
+IKBO_LAST(160, 4)
+IKBO_LAST(192, 4)
+IKBO_LAST(224, 4)
 IKBO_LAST(224, 1)
 IKBO_LAST(224, 2)
 IKBO_LAST(224, 3)

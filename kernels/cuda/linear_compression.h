@@ -15,11 +15,14 @@ constexpr int compression_shared_bytes(int rows) { return CompressionShape<32>::
 static_assert(compression_shared_bytes(224) == CompressionShape<224>::bytes);
 
 struct LinearCompressionWork {
-    RingWork ring;
-    void *user_part;        // fragments of the user result: written by the user launch, read by the candidate launch
-    const int32_t *user_of; // [batch], candidate launch only
-    int32_t batch;          // matrices in the input: candidates, or users
+    RingWork users, candidates;
+    void *user_part;        // fragments of the user result: written in the first phase, read in the second
+    const int32_t *user_of; // [batch]
+    int32_t user_count, batch;
     int32_t chunks;         // 64-column chunks per matrix
+    uint32_t *finished;     // user tiles that are in memory; zero before and after
+    uint32_t *left;         // clusters that have left; zero before and after
+    uint32_t user_tiles;    // what `finished` counts to
 };
 
 }  // namespace ikbo

@@ -35,6 +35,18 @@ IKBO_DEVICE bool elect_one() {
 // The warpgroup of this thread as a value that the compiler knows to be uniform over the warp.
 IKBO_DEVICE int warpgroup_index() { return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0); }
 
+// Instrumented builds (IKBO_DELAY=cycles) make roles fall behind at random, which brings out missing synchronization. By
+// spinning: a sleep ends when a coarse timer ticks.
+IKBO_DEVICE void fall_behind() {
+#ifdef IKBO_DELAY
+    const uint32_t start = static_cast<uint32_t>(clock64());
+    const uint32_t mixed = (start + blockIdx.x * 977 + threadIdx.x / 32 * 131) * 2654435761u;
+    if (mixed >> 30 != 0) return;
+    while (static_cast<uint32_t>(clock64()) - start < mixed % (IKBO_DELAY)) {
+    }
+#endif
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Arithmetic
 
@@ -227,7 +239,8 @@ struct Ring {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Bulk tensor copies (TMA). `map` is a __grid_constant__ kernel parameter. Coordinates are in elements, innermost first;
-// they may lie outside the tensor: loads fill zeros there, stores skip.
+// they may lie past the tensor's ends: loads fill zeros there, stores skip. Only loads may begin before it, and what is stored
+// must have rows of multiples of 16 bytes.
 
 IKBO_DEVICE void prefetch_tensor_map(const CUtensorMap *map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -390,13 +403,13 @@ IKBO_DEVICE void load_matrix_x4_transposed(uint32_t row, uint32_t (&r)[4]) {
 template <typename T>
 IKBO_DEVICE void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        asm volatile(
+        asm(
             "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
             "{%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     } else {
-        asm volatile(
+        asm(
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
             "{%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -409,7 +422,16 @@ IKBO_DEVICE void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
 IKBO_DEVICE void copy_16(uint32_t to, const void *from, int valid) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
 }
-// The same for 4 bytes.
+// The same for all 16 bytes or none: cheaper than a count that is only known at run time.
+IKBO_DEVICE void copy_16_or_zeros(uint32_t to, const void *from, bool zeros) {
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "setp.ne.b32 p, %2, 0;\n"
+        "cp.async.cg.shared.global [%0], [%1], 16, p;\n}" ::"r"(to),
+        "l"(from), "r"(static_cast<int>(zeros))
+        : "memory");
+}
+// As copy_16 for 4 bytes.
 IKBO_DEVICE void copy_4(uint32_t to, const void *from, int valid) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
 }

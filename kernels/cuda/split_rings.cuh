@@ -79,32 +79,31 @@ struct RingTiles {
     int width_pair, first, stride, count, consumers;
 
     IKBO_DEVICE explicit RingTiles(const RingWork &work) : stride(work.stride), consumers(work.consumers) {
-        const int clusters = static_cast<int>(gridDim.x) / 2, cluster = static_cast<int>(blockIdx.x) / 2;
+        const int cluster = static_cast<int>(blockIdx.x) / 2;
         width_pair = cluster % work.width_pairs;
-        const int set = cluster / work.width_pairs, runs = clusters / work.width_pairs / stride;
-        const int residue = set % stride, run = set / stride;
-        const int64_t total = (work.groups - residue + stride - 1) / stride;
-        const int begin = static_cast<int>(total * run / runs);
+        const int set = cluster / work.width_pairs, residue = set % stride, run = set / stride;
+        const int total = (work.groups - residue + stride - 1) / stride;
+        const int begin = run < work.runs ? ring_begin(work, total, run) : 0;
         first = residue + begin * stride;
-        count = static_cast<int>(total * (run + 1) / runs) - begin;
+        count = run < work.runs ? ring_begin(work, total, run + 1) - begin : 0;
     }
     IKBO_DEVICE int chunk(int tile, int warpgroup) const { return (first + tile * stride) * consumers + warpgroup; }
 };
 
 template <class S, bool Resident>
-IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work,
-                              const CUtensorMap *weight, int row, int k_start = 0) {
+IKBO_DEVICE void load_weights(const RingMemory<S> &memory, ptx::Ring<S::weight_slots> &ring, const RingTiles &tiles,
+                              const RingWork &work, const CUtensorMap *weight, int row, int k_start = 0) {
     using namespace ptx;
     const auto load = [&](int slot, int block) {
+        fall_behind();
         barrier_arrive_expect(memory.weight_full(slot), S::weight_box);
         tma_load(memory.weight(slot), weight, memory.weight_full(slot), k_start + block * kRingBlockK, row);
     };
     if constexpr (Resident) {
         for (int block = 0; block < work.k_blocks; ++block) load(block, block);
     } else {
-        Ring<S::weight_slots> ring;
         int block = work.first_block;
-        const int steps = tiles.count * work.k_blocks + work.skew;
+        const int steps = tiles.count == 0 ? 0 : tiles.count * work.k_blocks + work.skew;
         for (int step = 0; step < steps; ++step, ring.advance()) {
             barrier_wait(memory.weight_free(ring.slot), ring.parity ^ 1);
             load(ring.slot, block);
@@ -113,18 +112,18 @@ IKBO_DEVICE void load_weights(const RingMemory<S> &memory, const RingTiles &tile
     }
 }
 
+// The rings are the caller's: a kernel may stream another product through them afterwards.
 // `locate(chunk)` says where a chunk lies; `issue(to, barrier, place, block)` starts the multicast of this block's half of an
 // input box (4 KiB).
 template <class S, class Locate, class Issue>
-IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles, const RingWork &work, int rank,
-                             const Locate &locate, const Issue &issue) {
+IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, ptx::Ring<S::input_slots> &ring, const RingTiles &tiles,
+                             const RingWork &work, int rank, const Locate &locate, const Issue &issue) {
     using namespace ptx;
     using Place = decltype(locate(0));
-    Ring<S::input_slots> ring;
     int block = work.first_block;
     int tile[kConsumers] = {0, 0}, position[kConsumers] = {0, -work.skew};
     Place place[kConsumers] = {locate(tiles.chunk(0, 0)), locate(tiles.chunk(0, 1))};
-    const int steps = tiles.count * work.k_blocks + work.skew;
+    const int steps = tiles.count == 0 ? 0 : tiles.count * work.k_blocks + work.skew;
     for (int step = 0; step < steps; ++step, ring.advance()) {
         bool active[kConsumers];
         uint32_t bytes = 0;
@@ -133,6 +132,7 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, const RingTiles &tiles
             active[w] = position[w] >= 0 && tile[w] < tiles.count && w < work.consumers;
             bytes += active[w] ? S::input_box : 0;
         }
+        fall_behind();
         barrier_wait(memory.input_free(0, ring.slot), ring.parity ^ 1);
         barrier_arrive_expect(memory.input_full(0, ring.slot), bytes);
 #pragma unroll
@@ -160,6 +160,7 @@ IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, cons
         const auto place = locate(tiles.chunk(tile, warpgroup));
         for (int block = 0; block < work.k_blocks; ++block, ring.advance()) {
             const uint32_t full = memory.input_full(warpgroup, ring.slot);
+            fall_behind();
             barrier_wait(memory.input_free(warpgroup, ring.slot), ring.parity ^ 1);
             barrier_arrive_expect(full, S::input_box);
             issue(memory.input(ring.slot, warpgroup) + rank * (S::input_box / 2), full, place, block);
@@ -177,6 +178,7 @@ IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &til
         const auto place = locate(tiles.chunk(tile, warpgroup));
         for (int part = 0; part < parts; ++part, ring.advance()) {
             barrier_wait(memory.staged(warpgroup, ring.slot), ring.parity);
+            fall_behind();
             store(memory.staging(warpgroup, ring.slot), place, part);
             copies_commit();
             copies_read<0>();
@@ -199,6 +201,7 @@ struct RingConsumer {
 
     IKBO_DEVICE int ring() const { return Resident ? warpgroup : 0; }
     IKBO_DEVICE void wait() const {
+        ptx::fall_behind();
         ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
         ptx::barrier_wait(memory.input_full(ring(), inputs.slot), inputs.parity);
     }
@@ -219,16 +222,22 @@ struct RingConsumer {
         }
         inputs.advance();
     }
-    // Blocks of a streaming weight that only the other warpgroup uses, before the first or after the last tile.
+    // Named barriers: one for each warpgroup's turn, one for each warpgroup alone.
+    static constexpr int kTurnBarrier = 1, kTurnThreads = 128 * kConsumers, kGroupBarrier = kTurnBarrier + kConsumers;
+    // The warps of this warpgroup wait for each other.
+    IKBO_DEVICE void meet() const { ptx::named_barrier_sync(kGroupBarrier + warpgroup, 128); }
+    // Blocks of a streaming weight that only the other warpgroup uses, before the first or after the last tile. No product keeps
+    // the warps together here: a slot released before every warp has seen it full could be full again, one lap on, and the late
+    // warp would wait for a phase that nobody completes.
     IKBO_DEVICE void skip(int blocks) {
         for (int i = 0; i < blocks; ++i) {
             wait();
             advance();
+            meet();
             release_used();
         }
     }
     // Turns at the tensor cores (resident weight): warpgroup 1 opens the first turn of warpgroup 0.
-    static constexpr int kTurnBarrier = 1, kTurnThreads = 128 * kConsumers;
     IKBO_DEVICE void await_turn() const { ptx::named_barrier_sync(kTurnBarrier + warpgroup, kTurnThreads); }
     IKBO_DEVICE void pass_turn() const { ptx::named_barrier_arrive(kTurnBarrier + (warpgroup ^ 1), kTurnThreads); }
     // Issues one block; on return the block before it has completed.

@@ -14,11 +14,25 @@ struct RingWork {
     int32_t consumers;   // 2, or 1: warpgroup 1 idles, so that few chunks spread over more clusters
     int32_t groups;      // of `consumers` chunks each
     int32_t stride;      // from a cluster's group to its next; its groups are otherwise neighbours
+    int32_t runs;        // clusters for each width pair and residue of the stride; further ones have nothing to do
+    int32_t light_first, light_runs, light; // runs that get `light` groups fewer than others, because they start later
     int32_t width_pairs; // pairs of weight tiles; a cluster keeps one
     int32_t k_blocks;    // 64-wide blocks of K
     int32_t first_block; // K block at which warpgroup 0 starts a tile; the order is cyclic
     int32_t skew;        // how many K blocks later warpgroup 1 starts; 0 with a resident weight, as first_block
 };
+
+#ifdef __CUDACC__
+#define IKBO_RING __host__ __device__
+#else
+#define IKBO_RING
+#endif
+// Where run `run` begins among the `total` groups of its residue.
+IKBO_RING inline int32_t ring_begin(const RingWork &work, int32_t total, int32_t run) {
+    const int64_t shared = int64_t{total} + int64_t{work.light} * work.light_runs;
+    const int32_t past = run - work.light_first, lighter = past < 0 ? 0 : past < work.light_runs ? past : work.light_runs;
+    return static_cast<int32_t>(shared * run / work.runs) - work.light * lighter;
+}
 
 // Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of pairs of input boxes
 // (64 x 64), and per consumer warpgroup `Stagings` output buffers.

@@ -7,6 +7,7 @@
 
 #include "concat_blocks.h"
 #include "error.h"
+#include "rings.h"
 
 namespace ikbo {
 namespace {
@@ -58,11 +59,12 @@ class WarpSpecialized {
         launch_ = ring_launch();
         const int clusters = resident_clusters(kernel_, launch_);
         if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", kernel_.name.c_str());
-        launch_.grid[0] =
-            static_cast<unsigned>(2 * std::min(std::max(1, clusters / width_pairs_), ring.groups) * width_pairs_);
+        ring.runs = std::min(std::max(1, clusters / width_pairs_), ring.groups);
+        launch_.grid[0] = static_cast<unsigned>(2 * ring.runs * width_pairs_);
         launch_.overlap = static_cast<std::size_t>(work_.inputs) < blocks_.size();
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (!blocks_[i].direct) add_mapped(i, clusters);
+        if (mapped_.size() == 1 && mapped_[0].kernel.handle != nullptr) start_late(mapped_[0].work.ring);
         if (mapped_.empty() && s_.has_bias != 0) {
             bias_row_ = Buffer(context, size(addend_stride() * 2), "the bias");
             work_.epilogue.addend[work_.epilogue.addends++] = {bias_row_.data(), nullptr, addend_stride()};
@@ -78,8 +80,14 @@ class WarpSpecialized {
             weight_.pack(layout_, s_, args, block, stream, column);
             column += round_up(block.width, kRingBlockK);
         }
-        for (const MappedPart &part : mapped_) part.weight.pack(layout_, s_, args, blocks_[part.block], stream);
-        if (bias_row_.data() != nullptr) product_.run(bias_row(args), stream);
+        for (const MappedPart &part : mapped_) {
+            part.weight.pack(layout_, s_, args, blocks_[part.block], stream);
+            if (part.kernel.handle == nullptr) clear(part.parts, stream);
+        }
+        if (bias_row_.data() != nullptr) {
+            clear(bias_row_, stream);
+            product_.run(bias_row(args), stream);
+        }
         describe(args);
     }
 
@@ -122,8 +130,24 @@ class WarpSpecialized {
         return how;
     }
 
+    // The main launch fills the multiprocessors that the mapped block's leaves free; its last clusters start when that one is
+    // done. A launch takes about as long as five K blocks before its first product.
+    void start_late(const RingWork &part) {
+        constexpr int64_t launch_blocks = 5;
+        const int32_t busy = part.runs * part.width_pairs / width_pairs_;
+        share_runs(work_.ring, work_.ring.runs - busy, busy,
+                   parts(part.groups, part.runs) * part.k_blocks * part.consumers / 2 + launch_blocks);
+    }
+
     // Addends are as wide as the tiles, so that the kernel need not ask where the columns end.
     int64_t addend_stride() const { return int64_t{2} * width_pairs_ * width_; }
+
+    // Once: the portable product leaves the columns past the outputs alone, and the kernel reads them.
+    static void clear(const Buffer &rows, CUstream stream) {
+        if (rows.bytes() == 0) return;
+        check(driver().MemsetD8Async(reinterpret_cast<CUdeviceptr>(rows.data()), 0, rows.bytes(), stream),
+              "clearing the parts of the output");
+    }
 
     void add_mapped(std::size_t i, int clusters) {
         const Block &block = blocks_[i];
@@ -143,8 +167,8 @@ class WarpSpecialized {
             work.ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
             work.ring.width_pairs = width_pairs_ * splits;
             part.launch = ring_launch();
-            const int sets = std::max(1, clusters / work.ring.width_pairs);
-            part.launch.grid[0] = static_cast<unsigned>(2 * std::min(sets, work.ring.groups) * work.ring.width_pairs);
+            work.ring.runs = std::min(std::max(1, clusters / work.ring.width_pairs), work.ring.groups);
+            part.launch.grid[0] = static_cast<unsigned>(2 * work.ring.runs * work.ring.width_pairs);
         }
         work.rows = static_cast<int32_t>(block.source_rows);
         work.columns = static_cast<int32_t>(s_.outputs);

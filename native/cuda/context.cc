@@ -88,7 +88,7 @@ namespace {
 
 // cuLaunchKernelEx's configuration, with the attributes that it points to.
 struct Configuration {
-    CUlaunchAttribute attributes[2] = {};
+    CUlaunchAttribute attributes[3] = {};
     CUlaunchConfig config = {};
 
     explicit Configuration(const Launch &how, CUstream stream) {
@@ -110,6 +110,11 @@ struct Configuration {
             CUlaunchAttribute &overlap = attributes[config.numAttrs++];
             overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
             overlap.value.programmaticStreamSerializationAllowed = 1;
+        }
+        if (how.together) {
+            CUlaunchAttribute &together = attributes[config.numAttrs++];
+            together.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            together.value.cooperative = 1;
         }
     }
     Configuration(const Configuration &) = delete;

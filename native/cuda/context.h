@@ -73,13 +73,13 @@ class Buffer {
 };
 
 // One launch. `overlap` lets the grid start while the one before it on the stream still runs: the kernel must then wait for
-// that one (griddepcontrol.wait) before it reads what it wrote.
+// that one (griddepcontrol.wait) before it reads what it wrote. `together`: all blocks or none, since they wait for each other.
 struct Launch {
     unsigned grid[3] = {1, 1, 1};
     unsigned threads = 1;
     unsigned shared_bytes = 0;
     unsigned cluster = 1;
-    bool overlap = false;
+    bool overlap = false, together = false;
 };
 
 void launch(const Kernel &kernel, const Launch &how, CUstream stream, void **arguments);

@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "operators.h"
 #include "products.h"
+#include "rings.h"
 #include "sizes.h"
 
 namespace ikbo {
@@ -161,50 +162,58 @@ class Staged {
     std::unique_ptr<PackedWeight> user_weight_, candidate_weight_;
 };
 
-// Stage 4: kernels/cuda/linear_compression.cu, once for the users and once for the candidates.
+// Stage 4: kernels/cuda/linear_compression.cu.
 class WarpSpecialized {
   public:
     WarpSpecialized(const SharedContext &context, const Shape &shape)
         : context_(context), s_(shape), layout_(context, shape.dtype), user_weight_(context, shape, true),
-          candidate_weight_(context, shape, false), user_of_(context, size(shape.batch * 4), "the map") {
+          candidate_weight_(context, shape, false), user_of_(context, size(shape.batch * 4), "the map"),
+          counters_(context, 2 * sizeof(uint32_t), "counters") {
         row_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * *std::rbegin(kCompressionRows)));
         rows_ = *std::lower_bound(std::begin(kCompressionRows), std::end(kCompressionRows),
                                   parts(s_.outputs, 2 * row_pairs_));
 
-        const std::string type = s_.dtype == IKBO_BF16 ? "bf16" : "fp16", tile = std::to_string(rows_);
+        const std::string type = s_.dtype == IKBO_BF16 ? "bf16" : "fp16";
         const int64_t tail = s_.candidate_width % kRingBlockK;
         const int64_t last_steps = rows_ == *std::rbegin(kCompressionRows) && tail != 0 ? parts(tail, 16) : 4;
-        const auto shared = static_cast<unsigned>(compression_shared_bytes(rows_));
-        user_kernel_ = context->kernel("linear_compression", "lce_users_" + type + "_" + tile, shared);
-        candidate_kernel_ = context->kernel("linear_compression",
-                                            "lce_" + type + "_" + tile + "_k" + std::to_string(last_steps), shared);
-
+        launch_.threads = kRingThreads;
+        launch_.shared_bytes = static_cast<unsigned>(compression_shared_bytes(rows_));
+        launch_.cluster = 2;
+        launch_.grid[0] = 2;
+        launch_.together = true;
+        kernel_ = context->kernel("linear_compression",
+                                  "lce_" + type + "_" + std::to_string(rows_) + "_k" + std::to_string(last_steps),
+                                  launch_.shared_bytes);
         const CurrentContext current(context->handle);
-        Launch how;
-        how.threads = kRingThreads;
-        how.shared_bytes = shared;
-        how.cluster = 2;
-        how.grid[0] = 2;
-        const int clusters = resident_clusters(candidate_kernel_, how);
-        if (clusters < 1)
-            fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", candidate_kernel_.name.c_str());
-        const int sets = std::max(1, clusters / row_pairs_);
+        const int clusters = resident_clusters(kernel_, launch_);
+        if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", kernel_.name.c_str());
 
-        const int64_t user_chunks = s_.users * parts(s_.columns, kRingChunk);
-        user_work_ = work(s_.users, s_.user_width, user_chunks <= sets ? 1 : 2);
-        candidate_work_ = work(s_.batch, s_.candidate_width, 2);
+        work_.chunks = static_cast<int32_t>(parts(s_.columns, kRingChunk));
+        work_.batch = static_cast<int32_t>(s_.batch);
+        work_.user_count = static_cast<int32_t>(s_.users);
+        work_.candidates = ring(s_.batch, s_.candidate_width, 2, std::max(1, clusters / row_pairs_));
+        const int32_t sets = work_.candidates.runs * work_.candidates.stride;
+        const int64_t user_chunks = s_.users * work_.chunks;
+        // One user chunk to a cluster while there are enough: half the tile, and half the time until all are there.
+        work_.users = ring(s_.users, s_.user_width, user_chunks <= sets ? 1 : 2, sets);
+        const int32_t busy = work_.users.runs * work_.users.stride; // clusters with user tiles
+        share_runs(work_.candidates, 0, busy / work_.candidates.stride,
+                   parts(work_.users.groups, busy) * work_.users.k_blocks * work_.users.consumers / 2);
+        launch_.grid[0] = static_cast<unsigned>(2 * sets * row_pairs_);
+
         user_part_ = Buffer(context, size(user_chunks * 2 * row_pairs_ * rows_ * kRingChunk * 2), "the user part");
-        candidate_work_.user_part = user_work_.user_part = user_part_.data();
-        candidate_work_.user_of = static_cast<const int32_t *>(user_of_.data());
-        user_launch_ = candidate_launch_ = how;
-        user_launch_.grid[0] = spread(user_work_.ring, user_work_.chunks, sets);
-        candidate_launch_.grid[0] = spread(candidate_work_.ring, candidate_work_.chunks, sets);
-        candidate_launch_.overlap = true;
+        work_.user_part = user_part_.data();
+        work_.user_of = static_cast<const int32_t *>(user_of_.data());
+        work_.user_tiles = static_cast<uint32_t>(work_.users.groups * work_.users.consumers * 2 * row_pairs_);
+        work_.finished = static_cast<uint32_t *>(counters_.data());
+        work_.left = work_.finished + 1;
     }
 
     void prepare(const Args &args, CUstream stream) {
         const CurrentContext current(context_->handle);
         upload_map(map_shape(s_), args.index, user_of_, stream);
+        check(driver().MemsetD8Async(reinterpret_cast<CUdeviceptr>(counters_.data()), 0, counters_.bytes(), stream),
+              "clearing the counters");
         user_weight_.pack(layout_, s_, args.weight, true, stream);
         candidate_weight_.pack(layout_, s_, args.weight, false, stream);
         describe(args);
@@ -213,39 +222,34 @@ class WarpSpecialized {
     void run(const Args &args, CUstream stream) {
         const CurrentContext current(context_->handle);
         describe(args);
-        launch(user_kernel_, user_launch_, stream, user_weight_map_, user_map_, user_map_, user_work_);
-        launch(candidate_kernel_, candidate_launch_, stream, candidate_weight_map_, candidate_map_, out_map_,
-               candidate_work_);
+        launch(kernel_, launch_, stream, user_weight_map_, user_map_, candidate_weight_map_, candidate_map_, out_map_,
+               work_);
     }
 
     std::size_t workspace_bytes() const {
-        return user_of_.bytes() + user_part_.bytes() + user_weight_.rows.bytes() + candidate_weight_.rows.bytes();
+        return user_of_.bytes() + user_part_.bytes() + user_weight_.rows.bytes() + candidate_weight_.rows.bytes() +
+               counters_.bytes();
     }
-    std::string kernel() const { return candidate_kernel_.name; }
+    std::string kernel() const { return kernel_.name; }
 
   private:
-    LinearCompressionWork work(int64_t matrices, int64_t depth, int32_t consumers) const {
-        LinearCompressionWork work{};
-        work.batch = static_cast<int32_t>(matrices);
-        work.chunks = static_cast<int32_t>(parts(s_.columns, kRingChunk));
-        work.ring.consumers = consumers;
-        work.ring.groups = static_cast<int32_t>(parts(matrices * work.chunks, consumers));
-        work.ring.width_pairs = row_pairs_;
-        work.ring.k_blocks = static_cast<int32_t>(parts(depth, kRingBlockK));
+    // The tiles of `matrices` inputs over `sets` clusters that each cover all rows of M. Where there are enough, a cluster
+    // keeps to the columns of its first group: neighbouring candidates then often share the user part that it holds.
+    RingWork ring(int64_t matrices, int64_t depth, int32_t consumers, int32_t sets) const {
+        const int32_t chunks = static_cast<int32_t>(parts(s_.columns, kRingChunk));
+        RingWork ring{};
+        ring.consumers = consumers;
+        ring.groups = static_cast<int32_t>(parts(matrices * chunks, consumers));
+        ring.width_pairs = row_pairs_;
+        ring.k_blocks = static_cast<int32_t>(parts(depth, kRingBlockK));
         // Skewed warpgroups sum in different orders. With an even number of chunks the warpgroup follows from the
         // column; otherwise it would depend on the candidate's position.
-        work.ring.skew = work.chunks % 2 == 0 && consumers == 2 ? std::min(4, work.ring.k_blocks / 2) : 0;
-        work.ring.first_block = std::min(4, work.ring.k_blocks - 1);
-        return work;
-    }
-
-    // Clusters are taken in sets that each cover all rows of M. Where there are enough, a cluster keeps to the columns
-    // of its first group: neighbouring candidates then often share the user part that it holds.
-    unsigned spread(RingWork &ring, int chunks, int sets) const {
-        ring.stride = ring.consumers == 2 && chunks % 2 == 0 ? chunks / 2 : chunks;
+        ring.skew = chunks % 2 == 0 && consumers == 2 ? std::min(4, ring.k_blocks / 2) : 0;
+        ring.first_block = std::min(4, ring.k_blocks - 1);
+        ring.stride = consumers == 2 && chunks % 2 == 0 ? chunks / 2 : chunks;
         if (ring.stride > std::min(sets, ring.groups)) ring.stride = 1;
-        const int32_t runs = std::min(sets, ring.groups) / ring.stride;
-        return static_cast<unsigned>(2 * runs * ring.stride * row_pairs_);
+        ring.runs = std::min(sets, ring.groups) / ring.stride;
+        return ring;
     }
 
     CUtensorMap weight_map(const PackedWeight &weight) const {
@@ -280,11 +284,11 @@ class WarpSpecialized {
     Shape s_;
     Layout layout_;
     PackedWeight user_weight_, candidate_weight_;
-    Buffer user_of_, user_part_;
+    Buffer user_of_, counters_, user_part_;
     int32_t row_pairs_ = 0, rows_ = 0;
-    Kernel user_kernel_, candidate_kernel_;
-    LinearCompressionWork user_work_{}, candidate_work_{};
-    Launch user_launch_, candidate_launch_;
+    Kernel kernel_;
+    LinearCompressionWork work_{};
+    Launch launch_;
     Args described_{};
     CUtensorMap user_weight_map_{}, candidate_weight_map_{}, user_map_{}, candidate_map_{}, out_map_{};
 };

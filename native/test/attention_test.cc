@@ -118,13 +118,16 @@ void check(const Case &c, int32_t dtype) {
     if (eager.empty() && !reference.empty()) return; // the device has no kernel for it
     const Error decomposed = compare(dtype, eager, reference);
     EXPECT_LE(decomposed.relative, decomposed_limit(dtype));
+    // In 16 bits the weights and the result are each rounded once, whatever the decomposed stage happens to be off by.
+    const double rounding = compare(dtype, encode(dtype, reference), reference).relative;
+    const double attainable = std::max(decomposed.relative, dtype == IKBO_FP32 ? 0 : std::sqrt(2.0) * rounding);
     for (int32_t stage : stages()) {
         SCOPED_TRACE("stage " + std::to_string(stage));
         const Output output = run(problem, stage);
         if (output.out.empty()) continue;
         const Error error = compare(dtype, output.out, reference);
         EXPECT_EQ(error.not_finite, 0);
-        EXPECT_LE(error.relative, limit(dtype, decomposed.relative, reference.size()));
+        EXPECT_LE(error.relative, limit(dtype, attainable, reference.size()));
         check_lse(output.lse, lse, dtype);
     }
 }
