@@ -8,10 +8,10 @@
 
 namespace ikbo {
 
-// A block's tile of C, its depth in k, the part of one warp, and the number of buffers.
-template <int Rows, int Columns, int Depth, int WarpRows, int WarpColumns, int Stages>
+// A block's tile of C, its depth in k, the part of one warp, the number of buffers, and the blocks that share a multiprocessor.
+template <int Rows, int Columns, int Depth, int WarpRows, int WarpColumns, int Stages, int Residents>
 struct GemmTile {
-    static constexpr int rows = Rows, columns = Columns, depth = Depth, stages = Stages;
+    static constexpr int rows = Rows, columns = Columns, depth = Depth, stages = Stages, residents = Residents;
     static constexpr int warp_rows = WarpRows, warp_columns = WarpColumns;
     static constexpr int threads = Rows / WarpRows * (Columns / WarpColumns) * 32;
     static constexpr int a_bytes = Rows * Depth * 2, b_bytes = Columns * Depth * 2;
@@ -20,8 +20,8 @@ template <class Tile>
 constexpr int gemm_shared_bytes() {
     return Tile::stages * (Tile::a_bytes + Tile::b_bytes);
 }
-using LargeGemmTile = GemmTile<128, 128, 32, 64, 32, 4>;
-using SmallGemmTile = GemmTile<32, 64, 64, 16, 32, 6>;
+using LargeGemmTile = GemmTile<128, 128, 64, 64, 64, 3, 2>;
+using SmallGemmTile = GemmTile<32, 64, 64, 16, 32, 6, 2>;
 
 // C[z, m, n] = activation(sum_k A[z, m, k] B[z, k, n] + addends + bias[n]); strides in elements, innermost stride 1.
 struct GemmWork {
