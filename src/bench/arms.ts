@@ -40,6 +40,7 @@ const arm = (id: string, title: string, ops: readonly Op[], on: ArmSpec['on'], w
   work,
 });
 
+const UPSTREAM = 'upstream-triton';
 const FOLDED = 'Candidates folded into the queries';
 
 const SPECS: readonly ArmSpec[] = [
@@ -72,6 +73,7 @@ const SPECS: readonly ArmSpec[] = [
   arm('torch-folded-flash', 'PyTorch folded, flash backend', ['attention'], 'cuda', torch('folded-flash')),
   arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
   arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
+  arm(UPSTREAM, 'Upstream Triton kernels', ['linear-compression', 'attention'], 'cuda', torch('upstream')),
 ];
 
 /** Folding needs equal, sorted groups: the candidates of a user become more query rows of that user. */
@@ -85,12 +87,13 @@ export function armsFor(
   request: Pick<BenchRequest, 'op' | 'dims' | 'grouping' | 'python'>,
   kind: DeviceInfo['kind'],
 ): readonly Arm[] {
-  const { Ku = 0, Kc = 0 } = request.dims;
+  const { Ku = 0, Kc = 0, H = 0, Hkv = 0 } = request.dims;
   return SPECS.filter(({ id, ops, on, work }) => {
     if (!ops.includes(request.op) || (on !== 'both' && on !== kind)) return false;
     if (work.kind === 'torch' && request.python === null) return false;
     if (id.startsWith('torch') && id.endsWith('padded')) return Ku % 8 !== 0 || Kc % 8 !== 0;
     if (id.includes('folded')) return folds(request);
+    if (id === UPSTREAM && H !== Hkv) return false; // has no groups of heads
     return id !== 'torch-varlen' || !folds(request);
   }).map(({ id, title, work }) => ({ id, title, work }));
 }

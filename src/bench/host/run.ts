@@ -181,9 +181,12 @@ async function ceilingsOf(context: SamplerContext, plan: Plan, torch: Torch | nu
   return { ...own, gflops: Math.max(own.gflops, theirs) };
 }
 
-const torchNotes = ({ version }: Torch): string[] => [
-  `PyTorch arms ran in PyTorch ${version}, eager unless named torch.compile.`,
-];
+function torchNotes({ version, notCaptured }: Torch): string[] {
+  const notes = [`PyTorch arms ran in PyTorch ${version}, eager unless named torch.compile.`];
+  if (notCaptured.size > 0)
+    notes.push(`Not captured in a CUDA graph, so timed with their launches: ${[...notCaptured].join(', ')}.`);
+  return notes;
+}
 
 /** Sets of inputs that the loops without a flush go through, so that they find no cache warm. */
 function setsOf({ request, cost }: Plan, { info, cacheBytes }: OpenDevice): number {

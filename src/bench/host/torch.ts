@@ -14,6 +14,8 @@ const PATIENCE_MILLISECONDS = 300_000;
 
 export interface Torch {
   readonly version: string;
+  /** Forms that could not be captured into a CUDA graph: their launches are in their times. */
+  readonly notCaptured: ReadonlySet<string>;
   /** Runs a form once and returns the named rows of its output, and what it allocated at most (CUDA). */
   run(form: string, rows: readonly number[]): Promise<{ values: Float64Array; peakBytes: number | null }>;
   sampler(form: string): Promise<Sampler>;
@@ -55,8 +57,10 @@ export async function startTorch(problem: Problem, options: TorchOptions): Promi
     const { repeats } = problem.plan;
     await python.ask({ type: 'load', op, dims, dtype, files, repeats, sets: problem.inputs.length });
     const out = join(folder, 'out');
+    const notCaptured = new Set<string>();
     return {
       version: String(hello['torch']),
+      notCaptured,
       async run(form, rows) {
         const answer = await python.ask({ type: 'run', form, out });
         const peak = answer['peakBytes'];
@@ -64,7 +68,7 @@ export async function startTorch(problem: Problem, options: TorchOptions): Promi
         rmSync(out, { force: true });
         return { values, peakBytes: typeof peak === 'number' ? peak : null };
       },
-      sampler: (form) => torchSampler(python, form, options),
+      sampler: (form) => torchSampler(python, form, options, notCaptured),
       ceiling: async (size) => numberOf(await python.ask({ type: 'ceiling', size }), 'gflops'),
       close,
     };
@@ -123,9 +127,16 @@ function connect({ python, alive }: TorchOptions): Python {
   return { ask, kill: () => void child.kill('SIGKILL') };
 }
 
-async function torchSampler(python: Python, form: string, options: TorchOptions): Promise<Sampler> {
+async function torchSampler(
+  python: Python,
+  form: string,
+  options: TorchOptions,
+  notCaptured: Set<string>,
+): Promise<Sampler> {
   const { kind } = options.device;
-  const once = numberOf(await python.ask({ type: 'sample', form, calls: 3, flushBytes: 0 }), 'milliseconds');
+  const first = await python.ask({ type: 'sample', form, calls: 3, flushBytes: 0 });
+  if (kind === 'cuda' && first['captured'] !== true) notCaptured.add(form);
+  const once = numberOf(first, 'milliseconds');
   const calls: Readonly<Record<Regime, number>> = {
     burst: Math.max(1, Math.min(BURST_CALLS, Math.round(200 / once))),
     flush: Math.max(1, Math.min(kind === 'cpu' ? 4 : 20, Math.round((kind === 'cpu' ? 1 : 10) / once))),

@@ -1,6 +1,14 @@
 """The forms in which a PyTorch user would write each operator, on one problem's operands. No timing here."""
 
+import importlib
 import math
+
+
+def published(module):
+    try:
+        return importlib.import_module(f"ikbo.ops.{module}")
+    except ImportError as error:
+        raise RuntimeError(f"the package ikbo of FBGEMM's experimental/ikbo cannot be imported: {error}") from None
 
 
 class Problem:
@@ -11,7 +19,8 @@ class Problem:
         self.dims, self.op, self.repeats = question["dims"], question["op"], question["repeats"]
         self.dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[question["dtype"]]
         self.files = question["files"]
-        self.index = torch.from_file(self.files["index"], size=self.dims["B"], dtype=torch.int32).to(device).long()
+        self.short_index = torch.from_file(self.files["index"], size=self.dims["B"], dtype=torch.int32).to(device)
+        self.index = self.short_index.long()
         first = self.attention_operands() if self.op == "attention" else self.linear_operands()
         self.sets = [first] + [{name: x.clone() for name, x in first.items()} for _ in range(question["sets"] - 1)]
         self.forms = {}
@@ -64,6 +73,21 @@ class Problem:
     def decomposed_padded(self, x):
         user = self.product(x["padded_user"], self.padded_user_weight)
         return self.product(x["padded_candidate"], self.padded_candidate_weight) + self.copies(user)
+
+    def upstream(self, x):
+        """The published Triton kernels, where the package `ikbo` of FBGEMM's experimental/ikbo can be imported. K padded before
+        where it is not a multiple of 8, as for the other arms that they are compared with."""
+        d = self.dims
+        if self.op == "attention":
+            triton_flash_attn_ikbo_tma = published("triton_ikbo_fa").triton_flash_attn_ikbo_tma
+            rows = [x[name].flatten(0, 1) for name in "qkv"]
+            out = triton_flash_attn_ikbo_tma(*rows, self.short_index, d["Q"], d["S"])
+            return out.view(d["B"], d["Q"], d["H"], d["D"])
+        triton_ikbo_lce = published("triton_ikbo_lce").triton_ikbo_lce
+        if "padded_user" in x:
+            weights = self.padded_candidate_weight, self.padded_user_weight
+            return triton_ikbo_lce(*weights, x["padded_candidate"], x["padded_user"], self.short_index)
+        return triton_ikbo_lce(self.candidate_weight, self.user_weight, x["candidate"], x["user"], self.short_index)
 
     # Attention: operands are [batch, rows, heads, width], as projections leave them; the transposes are views.
 
