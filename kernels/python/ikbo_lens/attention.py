@@ -95,9 +95,7 @@ def _native(query: Tensor, key: Tensor, value: Tensor, kv_map: Map, scale: Optio
     return out.contiguous() if query.is_contiguous() else out
 
 
-def _check(
-    query: Tensor, key: Tensor, value: Tensor, kv_map: Map, mask: Optional[Tensor], is_causal: bool
-) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, kv_map: Map, mask: Optional[Tensor], is_causal: bool) -> None:
     """Raises for what the docstring of `attention` names."""
     if not isinstance(kv_map, Map) or kv_map.dim != 0:
         raise ValueError(f"attention: kv_map must map axis 0 of key and value, not {kv_map}.")

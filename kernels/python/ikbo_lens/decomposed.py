@@ -6,7 +6,7 @@ Each block meets its own slice of the weight at its own size, and only the (usua
 from __future__ import annotations
 
 import functools
-from typing import Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F

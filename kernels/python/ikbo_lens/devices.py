@@ -179,4 +179,3 @@ def device_of(x: torch.device) -> Device:
         if (x.type, index) not in _opened:
             _opened[x.type, index] = Device(library(), torch.device(x.type, index))
         return _opened[x.type, index]
-

@@ -94,5 +94,3 @@ def _buckets(rows: Tensor, users: int) -> Iterator[Tuple[Tensor, Tensor, Tensor]
         place, count = torch.arange(size, device=rows.device), counts[members].unsqueeze(1)
         slots = by_user[starts[members].unsqueeze(1) + torch.minimum(place, count - 1)]
         yield members, slots, place < count
-
-

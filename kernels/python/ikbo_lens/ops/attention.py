@@ -30,8 +30,19 @@ def run(q: Tensor, k: Tensor, v: Tensor, index: Optional[Tensor], repeats: int, 
 
     def shape() -> abi.AttentionShape:
         return abi.AttentionShape(
-            dtype=abi.DTYPES[q.dtype], stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
-            users=users, queries=queries, heads=heads, key_heads=key_heads, head_width=width, keys=keys, scale=scale,
+            dtype=abi.DTYPES[q.dtype],
+            stage=abi.BEST,
+            map_kind=kind,
+            index_bits=bits,
+            repeats=repeats,
+            batch=batch,
+            users=users,
+            queries=queries,
+            heads=heads,
+            key_heads=key_heads,
+            head_width=width,
+            keys=keys,
+            scale=scale,
         )
 
     def native(index: Sequence[Optional[Tensor]]) -> None:

@@ -33,8 +33,14 @@ def run(
 
     def shape() -> abi.ConcatLinearShape:
         made = abi.ConcatLinearShape(
-            dtype=abi.DTYPES[out.dtype], stage=abi.BEST, blocks=len(x), has_bias=bias is not None, rows=rows,
-            outputs=outputs, weight_stride=row_stride(weight), out_stride=outputs,
+            dtype=abi.DTYPES[out.dtype],
+            stage=abi.BEST,
+            blocks=len(x),
+            has_bias=bias is not None,
+            rows=rows,
+            outputs=outputs,
+            weight_stride=row_stride(weight),
+            out_stride=outputs,
         )
         for i, block in enumerate(blocks):
             made.block[i] = abi.Block(*block)

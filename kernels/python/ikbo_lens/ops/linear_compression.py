@@ -32,9 +32,19 @@ def run(
 
     def shape() -> abi.LinearCompressionShape:
         return abi.LinearCompressionShape(
-            dtype=abi.DTYPES[out.dtype], stage=abi.BEST, map_kind=kind, index_bits=bits, repeats=repeats, batch=batch,
-            users=user.shape[0], outputs=out.shape[1], columns=columns, user_width=user.shape[1], candidate_width=width,
-            weight_stride=stride, candidate_first=candidate_first,
+            dtype=abi.DTYPES[out.dtype],
+            stage=abi.BEST,
+            map_kind=kind,
+            index_bits=bits,
+            repeats=repeats,
+            batch=batch,
+            users=user.shape[0],
+            outputs=out.shape[1],
+            columns=columns,
+            user_width=user.shape[1],
+            candidate_width=width,
+            weight_stride=stride,
+            candidate_first=candidate_first,
         )
 
     def native(index: Sequence[Optional[Tensor]]) -> None:
