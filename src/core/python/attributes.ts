@@ -22,7 +22,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
       return objectAttribute(value, name, node, frame, run);
     case 'class': {
       const method = run.method(value.model, name);
-      if (method) return { kind: 'function', model: method, self: null, closure: null };
+      if (method) return { kind: 'function', model: method, self: isClassMethod(method) ? value : null, closure: null };
       return unknown(name);
     }
     case 'super': {
@@ -43,6 +43,8 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
       return unknown();
   }
 }
+
+const isClassMethod = (model: FunctionModel): boolean => model.decorators.some((d) => /^classmethod\b/.test(d));
 
 /** The method of a base class: what the class itself has is left out. */
 const superMethod = (value: Value & { kind: 'super' }, name: string, run: Run): FunctionModel | null =>
@@ -85,7 +87,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (!item.model) return unknown(name);
   const method = run.method(item.model, name);
   if (method) {
-    const bound: Value = { kind: 'function', model: method, self: value, closure: null };
+    const self: Value = isClassMethod(method) ? { kind: 'class', model: item.model } : value;
+    const bound: Value = { kind: 'function', model: method, self, closure: null };
     return method.decorators.some((d) => /property$/.test(d))
       ? run.call(bound, { positional: [], keywords: new Map(), nodes: new Map(), open: false }, node, frame)
       : bound;

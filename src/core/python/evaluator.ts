@@ -31,6 +31,8 @@ const MAX_STEPS = 20_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
 const SHORT = 700;
+/** Subclasses that a method is evaluated for, besides its own class. */
+const MAX_HEIRS = 3;
 
 export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
@@ -333,18 +335,42 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       for (const owner of ownersOf(model)) evaluateEntry(model, owner);
     }
     // Whose result holds a replica hands it to what calls it, or to the modules that contain it.
-    next = usersOf(
-      next.filter((f) => !quiet.has(f.node)),
-      waiting,
-    );
+    const loud = next.filter((f) => !quiet.has(f.node));
+    for (const { name, owner } of loud)
+      if (owner) for (const caller of inheritedCallers(owner, name)) evaluateEntry(caller, owner);
+    next = usersOf(loud, waiting);
   }
 
-  /** A method of a mixin runs as part of the modules of the file that derive from it. */
+  /**
+   * A method of a mixin runs as part of the modules of the file that derive from it, and one that calls what a subclass
+   * defines runs as part of that, too.
+   */
   function ownersOf(model: FunctionModel): readonly (ClassModel | null)[] {
     const { owner } = model;
-    if (!owner || project.isModule(owner)) return [owner];
-    const users = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
-    return users.length > 0 ? users : [owner];
+    if (!owner) return [null];
+    const heirs = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
+    if (!project.isModule(owner)) return heirs.length > 0 ? heirs : [owner];
+    const body = textOf(model.node);
+    const fills = (c: ClassModel): boolean =>
+      !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
+    return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
+  }
+
+  /** Methods that a class inherits, also from another file, and that call its own method of this name. */
+  function inheritedCallers(owner: ClassModel, name: string): readonly FunctionModel[] {
+    if (!project.isModule(owner)) return [];
+    const found = new Map<string, FunctionModel>();
+    const hidden = new Set(owner.methods.keys());
+    let level: readonly ClassModel[] = [owner];
+    for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
+      level = level.flatMap((c) => project.bases(c).filter((base) => typeof base !== 'string'));
+      for (const method of level.flatMap((c) => [...c.methods.values()])) {
+        if (hidden.has(method.name)) continue;
+        hidden.add(method.name);
+        if (method.name !== '__init__' && textOf(method.node).includes(`self.${name}(`)) found.set(method.name, method);
+      }
+    }
+    return [...found.values()];
   }
 }
 

@@ -191,8 +191,17 @@ class MLP(nn.Module):
     def __init__(self, d):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    @classmethod
+    def narrow(cls, d):
+        return cls(d // 2)
     def forward(self, x):
         return self.net(x)
+class Scorer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, 1)
+    def forward(self, user, cand, n):
+        return self.fc(self.features(user, cand, n))
 `,
   'pkg/helpers.py': `def repeat_rows(x, n):
     return x.repeat_interleave(n, dim=0)
@@ -248,5 +257,45 @@ class M(nn.Module):
         return self.fc(x)
 `;
     assert.deepEqual(await found(source), ['IKB101 pkg/model.py:9 pkg/helpers.py:5 pkg/model.py']);
+  });
+
+  it('a factory method of an imported module', async () => {
+    const source = `import torch
+from torch import nn
+from pkg import MLP
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.mlp = MLP.narrow(d)
+    def forward(self, user, cand, n):
+        return self.mlp(torch.cat([user.repeat(n, 1), cand], -1))
+`;
+    assert.deepEqual(await found(source), ['IKB101 pkg/model.py:9 pkg/model.py:9 pkg/layers.py']);
+  });
+
+  it('a method that an inherited forward calls', async () => {
+    const source = `import torch
+from .layers import Scorer
+class M(Scorer):
+    def features(self, user, cand, n):
+        return torch.cat([user.repeat(n, 1), cand], -1)
+`;
+    assert.deepEqual(await found(source), ['IKB101 pkg/model.py:5 pkg/model.py:5 pkg/layers.py']);
+  });
+
+  it('a forward that calls what a subclass defines', async () => {
+    const source = `import torch
+from torch import nn
+class Base(nn.Module):
+    def forward(self, user, cand, n):
+        return self.score(torch.cat([user.repeat(n, 1), cand], -1))
+class M(Base):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def score(self, x):
+        return self.fc(x)
+`;
+    assert.deepEqual(await found(source), ['IKB101 pkg/model.py:5 pkg/model.py:5 pkg/model.py']);
   });
 });
