@@ -73,6 +73,7 @@ const SPECS: readonly ArmSpec[] = [
   arm('torch-folded-flash', 'PyTorch folded, flash backend', ['attention'], 'cuda', torch('folded-flash')),
   arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
   arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
+  arm('torch-ikbo-lens', 'ikbo_lens, as rewritten code calls it', ALL, 'cuda', torch('ikbo-lens')),
   arm(UPSTREAM, 'Upstream Triton kernels', ['linear-compression', 'attention'], 'cuda', torch('upstream')),
 ];
 

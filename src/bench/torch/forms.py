@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import warnings
 
 
 def published(module):
@@ -9,6 +10,16 @@ def published(module):
         return importlib.import_module(f"ikbo.ops.{module}")
     except ImportError as error:
         raise RuntimeError(f"the package ikbo of FBGEMM's experimental/ikbo cannot be imported: {error}") from None
+
+
+def package():
+    """ikbo_lens; an error where it says that its kernels do not run."""
+    try:
+        found = importlib.import_module("ikbo_lens")
+    except ImportError:
+        raise RuntimeError("ikbo_lens is not installed in this Python: pip install kernels/python") from None
+    warnings.filterwarnings("error", message="ikbo_lens: ", category=RuntimeWarning)
+    return found
 
 
 class Problem:
@@ -73,6 +84,18 @@ class Problem:
     def decomposed_padded(self, x):
         user = self.product(x["padded_user"], self.padded_user_weight)
         return self.product(x["padded_candidate"], self.padded_candidate_weight) + self.copies(user)
+
+    def ikbo_lens(self, x):
+        """As rewritten code calls it: weights and maps are taken in by every call."""
+        lens, capturing = package(), self.device.type == "cuda" and self.torch.cuda.is_current_stream_capturing()
+        user_of = lens.repeats(self.repeats) if self.repeats else lens.index(self.short_index)
+        if self.op == "attention":
+            if capturing and not self.repeats:
+                raise RuntimeError("ikbo_lens.attention plans an index on the host, which a graph cannot hold")
+            grouped = {"enable_gqa": True} if self.dims["H"] != self.dims["Hkv"] else {}
+            return lens.attention(*(x[name].transpose(1, 2) for name in "qkv"), user_of, **grouped).transpose(1, 2)
+        call = lens.cat_linear if self.op == "concat-linear" else lens.linear_compression
+        return call([(x["user"], user_of), x["candidate"]], self.weight)
 
     def upstream(self, x):
         """The published Triton kernels, where the package `ikbo` of FBGEMM's experimental/ikbo can be imported. K padded before
