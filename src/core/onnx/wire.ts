@@ -150,6 +150,7 @@ function tagLength(number: number): number {
 }
 
 const decoder = new TextDecoder();
+const MAX_SHORT = 512;
 
 /** The text of a string field. Names beyond 64 KiB are refused: no exporter writes them. */
 export function text(input: Window, field: Field): string {
@@ -159,13 +160,10 @@ export function text(input: Window, field: Field): string {
   input.need(field.start, length);
   const at = field.start - input.base;
   const bytes = input.bytes.subarray(at, at + length);
-  let ascii = '';
-  for (let i = 0; i < length; i++) {
-    const byte = bytes[i] as number;
-    if (byte >= 0x80) return decoder.decode(bytes);
-    ascii += String.fromCharCode(byte);
-  }
-  return ascii;
+  // Short ASCII names are almost all texts of a model: decoded in one piece, without a string for each character.
+  if (length > MAX_SHORT) return decoder.decode(bytes);
+  for (let i = 0; i < length; i++) if ((bytes[i] as number) >= 0x80) return decoder.decode(bytes);
+  return String.fromCharCode.apply(null, bytes as unknown as number[]);
 }
 
 /** Calls `each` for every varint of a repeated integer field, packed or not. */

@@ -52,6 +52,17 @@ const cases: Case[] = [
     rules: ['IKB101'],
   },
   {
+    name: 'every row meets every other one',
+    bytes: model([
+      input('a', 'N', 16), input('b', 'M', 8), output('y', 3), ints('one', 1), ints('none', 0), ints('i16', 16), ints('i8', 8),
+      node('Shape', 'a', 'n', { start: 0, end: 1 }), node('Shape', 'b', 'm', { start: 0, end: 1 }),
+      node('Unsqueeze', 'a one', 'a1'), node('Concat', 'n m i16', 'sa', { axis: 0 }), node('Expand', 'a1 sa', 'ae'),
+      node('Unsqueeze', 'b none', 'b1'), node('Concat', 'n m i8', 'sb', { axis: 0 }), node('Expand', 'b1 sb', 'be'),
+      node('Concat', 'ae be', 'cat', { axis: 2 }), ...linear,
+    ]),
+    rules: ['IKB101'],
+  },
+  {
     name: 'a lookup of a single row',
     bytes: model([input('u', 'U', 24), index('i', 1), output('y', 2), node('Gather', 'u i', 'cat', { axis: 0 }), ...linear]),
     rules: [],

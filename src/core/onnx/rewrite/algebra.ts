@@ -93,7 +93,7 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
     const weight = weightOf(place, parts, entry);
     if (!factors.every(isCopied)) kept.push({ made: factorProduct(shrinker, entry, axis), weight, width });
     else if (factors.length > 1 || !factors[0]) refuse('a product of several copied tensors');
-    else small.push({ ...carriedSource(shrinker, chain, factors[0], width, origin), weight });
+    else small.push({ ...carriedSource(shrinker, chain, factors[0], width, origin), weight, axis: event.axis });
   }
   if (small.length === 0) refuse('no term is the same for every copy');
   if (kept.length >= columns.length) refuse('as many products would be left as there are');

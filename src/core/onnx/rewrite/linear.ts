@@ -105,10 +105,14 @@ export interface Part {
 
 export interface SmallPart extends Part {
   readonly back: Shrunk['back'];
+  /** The axis of the operand that is copied. */
+  readonly axis: number;
 }
 
-export function splitLinear(builder: Builder, spread: Spread, event: Event): void {
-  const { sink, operand, contracted, axis, form } = event;
+/** `others`: events of the same operand along other axes, as where every row meets every other one. */
+export function splitLinear(builder: Builder, spread: Spread, event: Event, others: readonly Event[] = []): void {
+  const { sink, operand, contracted, form } = event;
+  const axes = [event, ...others].map(({ axis }) => axis);
   const linear = linearOf(builder, event);
   const place = placeBefore(builder, sink);
   const chain = chainTo(place, spread, operand, contracted, false);
@@ -122,9 +126,10 @@ export function splitLinear(builder: Builder, spread: Spread, event: Event): voi
   columns.forEach(({ value, width }, i) => {
     const weight = weights[i] ?? '';
     const block = form.blocks[i];
-    const origin = block?.terms.every((term) => isShared(term, axis)) ? originOf(block, axis) : null;
-    if (!origin) return void kept.push({ made: madeOf(builder, value), weight, width });
-    small.push({ ...carriedSource(shrinker, chain, value, width, origin), weight });
+    const axis = axes.find((axis) => block?.terms.every((term) => isShared(term, axis)));
+    const origin = block && axis !== undefined ? originOf(block, axis) : null;
+    if (!origin || axis === undefined) return void kept.push({ made: madeOf(builder, value), weight, width });
+    small.push({ ...carriedSource(shrinker, chain, value, width, origin), weight, axis });
   });
   const rest = joinParts(place, kept, linear.weightAxis, chain.axis);
   const wide = kept.reduce((sum, { width }) => sum + width, 0);
@@ -169,14 +174,14 @@ export function carriedSource(
 export function grouped(place: Place, parts: readonly SmallPart[], linear: Linear, axis: number): SmallPart[] {
   const groups: SmallPart[][] = [];
   for (const part of parts) {
-    const group = groups.find(([first]) => first && sameBack(first.back, part.back));
+    const group = groups.find(([first]) => first?.axis === part.axis && sameBack(first.back, part.back));
     if (group) group.push(part);
     else groups.push([part]);
   }
   return groups.flatMap((group) => {
     const joined = joinParts(place, group, linear.weightAxis, axis);
-    const back = group[0]?.back;
-    return joined && back ? [{ ...joined, back }] : [];
+    const [first] = group;
+    return joined && first ? [{ ...first, ...joined }] : [];
   });
 }
 
@@ -199,21 +204,22 @@ export function finishSum(
   kept: Part | null,
 ): void {
   const { builder } = place;
-  const { sink, axis } = event;
+  const { sink } = event;
   const out = sink.outputs[0];
   if (!out) refuse('the product has no output');
   if (broadcastLinear(place, event, linear, small, kept)) return;
   const shape = madeOf(builder, out).shape;
-  const extent = madeOf(builder, event.operand).shape[axis] ?? null;
-  const outAxis = outputAxis(event, axis, shape.length);
-  const rows: Size | null = kept ? { of: kept.made.name, axis } : null;
+  const full = madeOf(builder, event.operand).shape;
   let sum: string | null = null;
-  small.forEach(({ back, made, weight }, i) => {
+  small.forEach(({ back, made, weight, axis }, i) => {
+    const extent = full[axis] ?? null;
+    const outAxis = outputAxis(event, axis, shape.length);
+    const rows: Size | null = kept ? { of: kept.made.name, axis } : null;
     // The bias is added once, to the smallest product.
     const name = multiply(place, linear, made.name, weight, i === 0 ? linear.bias : null);
     const value: Made = { name, shape: shape.map((dim, j): Dim => (j === outAxis ? (made.shape[axis] ?? null) : dim)) };
-    const full = spreadBack(place, { value, back }, outAxis, extent, true, rows);
-    sum = sum === null ? full.name : addNode(place, 'Add', [sum, full.name]);
+    const spread = spreadBack(place, { value, back }, outAxis, extent, true, rows);
+    sum = sum === null ? spread.name : addNode(place, 'Add', [sum, spread.name]);
   });
   if (sum === null) refuse('nothing is shared');
   builder.replaced.add(sink.node);
@@ -227,8 +233,10 @@ export function finishSum(
 }
 
 /** All columns are shared: the sum of the products is the result, if one of them has the rows in full. */
-function finishWithout(place: Place, small: readonly { back: Shrunk['back'] }[], sum: string, output: string): void {
-  if (small.every(({ back }) => back.kind === 'all')) refuse('no column has the full rows');
+function finishWithout(place: Place, small: readonly SmallPart[], sum: string, output: string): void {
+  // Along every axis one part must have the rows in full, or nothing broadcasts the others.
+  const inFull = (axis: number): boolean => small.some((part) => part.axis !== axis || part.back.kind !== 'all');
+  if (!small.every(({ axis }) => inFull(axis))) refuse('no column has the full rows');
   giveName(place, sum, output);
 }
 

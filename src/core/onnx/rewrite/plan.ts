@@ -18,7 +18,8 @@ import { sinkBroadcast } from './sink';
 export interface RewriteKind {
   readonly id: string;
   readonly title: string;
-  readonly build: (builder: Builder, spread: Spread, event: Event) => void;
+  /** `others`: further events of the same product. */
+  readonly build: (builder: Builder, spread: Spread, event: Event, others: readonly Event[]) => void;
 }
 
 const SPLIT: RewriteKind = {
@@ -104,8 +105,21 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   if (typeof shared !== 'string') return { kind: NATIVE, condition: null, result: shared };
   const folded = attempt(builder, (next) => foldBatchAttention(next, spread, match));
   if (typeof folded !== 'string') return { kind: FOLD, condition: conditionOf(builder, match), result: folded };
-  const result = attempt(builder, (next) => match.events.forEach((event) => kind.build(next, spread, event)));
+  const result = attempt(builder, (next) =>
+    bySink(match.events).forEach(([event, ...others]) => event && kind.build(next, spread, event, others)),
+  );
   return { kind, condition: conditionOf(builder, match), result };
+}
+
+/** A product is rewritten once. The standard Attention takes keys and values one after the other. */
+function bySink(events: readonly Event[]): Event[][] {
+  const groups = new Map<string, Event[]>();
+  for (const event of events) {
+    const operand = event.sink.node.op === 'Attention' ? event.operandIndex : 0;
+    const key = `${event.sink.id}:${operand}`;
+    groups.set(key, [...(groups.get(key) ?? []), event]);
+  }
+  return [...groups.values()];
 }
 
 /** A product that broadcasts, and a reshape with an open size, fail in runtimes where an axis has no rows at all. */
