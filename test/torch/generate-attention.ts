@@ -21,6 +21,15 @@ const HEAD_COPIES: readonly [string, ...string[]] = [
 ];
 
 const HELPER = [
+  'def peek(t):',
+  '    return t.mean()',
+  '',
+  '',
+  'def poke(t):',
+  '    t += 1.0',
+  '    return t.mean()',
+  '',
+  '',
   'def repeat_kv(x, n_rep):',
   '    b, h, s, d = x.shape',
   '    if n_rep == 1:',
@@ -92,6 +101,11 @@ function distract(r: Random, lines: string[], key: string): void {
     'scale = q.mean()',
     `total = ${named ? key : 'k'}.sum()`,
     'U = U + 0',
+    'seen = peek(k)',
+    'seen = peek(q)',
+    'k = k.clone()\n        seen = poke(k)',
+    'v = v.clone()\n        seen = list(map(poke, [v]))',
+    'seen = (u := U + 1)',
   ]);
   lines.push(line);
 }

@@ -24,7 +24,19 @@ const EXPANDS: readonly [string, ...string[]] = [
 export function generateUnit(seed: number, scale = 1): Model {
   const r = random(seed + 2_000_000);
   const lines = ['B, T, D = hist.shape', 'k = hist', `q = ${r.pick(EXPANDS)}`];
-  if (r.chance(0.2)) lines.push(r.pick(['k = k * 0.5', 'q = q * 2.0', 'target = target + 1.0', 'T = T + 0']));
+  if (r.chance(0.35))
+    lines.push(
+      r.pick([
+        'k = k * 0.5',
+        'q = q * 2.0',
+        'target = target + 1.0',
+        'T = T + 0',
+        'k = poke(k * 1.0)',
+        'seen = peek(k)',
+        'seen = poke(q * 1.0)',
+        'k = k * 1.0\n        seen = poke(k)',
+      ]),
+    );
   const count = 2 + r.below(4);
   const blocks = Array.from({ length: count }, () => r.pick(BLOCKS));
   const cat = `torch.cat([${blocks.join(', ')}], dim=${r.pick(['-1', '2'])})`;
@@ -107,6 +119,15 @@ function model(
     '# ikbo: index cand_to_user many-to-one',
     'import torch',
     'import torch.nn as nn',
+    '',
+    '',
+    'def peek(t):',
+    '    return t.mean()',
+    '',
+    '',
+    'def poke(t):',
+    '    t += 1.0',
+    '    return t',
     '',
     '',
     'class Model(nn.Module):',

@@ -2,7 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { isWhole } from './dtypes';
+import { isWhole, mixedPrecision } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { type Draft, hoist, removeDefinitions, sourceText } from './producers';
@@ -43,6 +43,11 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
 
   const whole = operands.find(isWhole);
   if (whole) refuse(`\`${shortly(whole)}\` may hold integers or booleans, which only the concatenation converts`);
+  const mixed = mixedPrecision(operands);
+  if (mixed)
+    refuse(
+      `\`${shortly(mixed[0])}\` is cast, \`${shortly(mixed[1])}\` is not: the concatenation brings both to one type`,
+    );
   const site = statementOf(call.node);
   const gone = removeDefinitions(draft, made.definitions);
   const parts = operands.map((operand, i) => {

@@ -1,8 +1,9 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
 import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
-import { type Call, callOf, isSimple, unwrap } from './expression';
+import { type Call, callOf, elements, isSimple, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { occurrences } from './names';
+import { replicateOf } from './replicate';
 import { trace } from './trace';
 
 const FLOATS = new Set(['float', 'half', 'double', 'bfloat16', 'type_as', 'to', 'softmax', 'sigmoid', 'tanh', 'mean']);
@@ -20,7 +21,8 @@ const KEEPING = new Set(
   ).split(' '),
 );
 const WHOLE_DTYPE = /\b(torch\.)?(u?int(8|16|32|64)?|long|short|bool|uint8)\b/;
-const NAMES = /(^|_)(ids?|idx|index|indices|masks?|labels?|lengths?|counts?|flags?|codes?|timesteps?|categor(y|ies))$/;
+const NAMES =
+  /(^|_)(ids?|idx|index|indices|masks?|labels?|len|lens|lengths?|nums?|counts?|flags?|codes?|bins?|buckets?|timesteps?|categor(y|ies)|onehot|one_hot)$/;
 const WHOLE_ANNOTATION = /\b(Long|Int|Short|Char|Byte|Bool)Tensor\b|(^|[^\w])(U?Int\d*|Bool|Integer)\[/;
 
 /** True when the tensor is plainly of integers or booleans, or is named as such tensors are. */
@@ -31,6 +33,7 @@ export function isWhole(operand: Node): boolean {
     const inner = childOf(node, 'argument');
     return textOf(node).startsWith('~') || (inner !== null && isWhole(inner));
   }
+  if (node.kind === 'binary_operator') return isWholeResult(node);
   if (node.kind === 'subscript') {
     const value = childOf(node, 'value');
     return value !== null && isWhole(value);
@@ -38,6 +41,15 @@ export function isWhole(operand: Node): boolean {
   const call = callOf(node);
   if (call) return isWholeCall(call);
   return isSimple(node) && (NAMES.test(textOf(node)) || isAnnotatedWhole(node) || isLookedUpWith(node));
+}
+
+/** `a & b`, and what whole numbers give: `(x > 0) * 2`, but not a quotient. */
+function isWholeResult(node: Node): boolean {
+  const [left, right, operator] = [childOf(node, 'left'), childOf(node, 'right'), childOf(node, 'operator')];
+  if (!left || !right || !operator) return false;
+  if (/^([&|^]|<<|>>)$/.test(textOf(operator))) return true;
+  const stays = (operand: Node): boolean => operand.kind === 'integer' || isWhole(operand);
+  return /^([-+*%]|\/\/|\*\*)$/.test(textOf(operator)) && stays(left) && stays(right);
 }
 
 /** `item: torch.LongTensor`, `flags: Bool[Tensor, "b k"]` */
@@ -66,7 +78,28 @@ function isWholeCall(call: Call): boolean {
   if (dtype) return WHOLE_DTYPE.test(textOf(dtype));
   if (FLOATS.has(call.method)) return false;
   if (WHOLE.has(call.method)) return true;
+  if (/^torch\.(tensor|full)$/.test(call.name))
+    return !/[.a-z]/i.test(call.positional.at(-1) ? textOf(call.positional.at(-1) ?? call.node) : '.');
+  if (/^torch\.(cat|concat|stack)$/.test(call.name)) return (elements(call.positional[0] ?? null) ?? []).some(isWhole);
   const free = /^torch\.\w+$/.test(call.name);
   const tensor = free ? call.positional[0] : call.receiver;
   return KEEPING.has(call.method) && tensor !== undefined && tensor !== null && isWhole(tensor);
+}
+
+const PRECISION = /\.(half|bfloat16|double)\(\)|\.to\((?:dtype=)?(torch\.(?:half|float16|bfloat16|double|float64))\)/;
+
+/** Two blocks of which one is cast to another precision than single and the other is not: `cat` brings them to one type. */
+export function mixedPrecision(operands: readonly Node[]): readonly [Node, Node] | null {
+  const cast = operands.find((operand) => precisionOf(operand) !== null);
+  if (!cast) return null;
+  const other = operands.find((operand) => precisionOf(operand) !== precisionOf(cast));
+  return other ? [cast, other] : null;
+}
+
+/** To which precision a block, or the tensor that it copies, is cast. */
+function precisionOf(operand: Node): string | null {
+  const { value } = trace(operand);
+  const copied = replicateOf(value)?.source;
+  const found = PRECISION.exec(textOf(value)) ?? (copied ? PRECISION.exec(textOf(trace(copied).value)) : null);
+  return found?.[1] ?? found?.[2] ?? null;
 }

@@ -25,6 +25,23 @@ describe('rewrites: blocks that a concatenation converts', () => {
   check('to(torch.float32)', named('m', 'm = item.to(torch.float32)'), { tier: 'safe' });
   check('to a device', named('m', 'm = item.to(self.device)'), { tier: 'safe' });
   check('also for ikbo_lens', forward('item > 0'), refused, 'ikbo');
+  check('two comparisons', forward('(item > 0) & (item < 1)'), refused);
+  check('a counted comparison', forward('(item > 0) * 2'), refused);
+  check('a weighted comparison', forward('(item > 0) * 0.5'), { tier: 'safe' });
+  check('whole numbers', named('m', 'm = torch.full((n, 6), 1)'), refused);
+  check('numbers', named('m', 'm = torch.full((n, 6), 1.0)'), { tier: 'safe' });
+  check('stacked masks', named('m', 'm = torch.stack([item > 0, item > 1], dim=-1)'), refused);
+  check('an annotation', { ...forward('item'), signature: 'user, item: torch.LongTensor, n' }, refused);
+  check(
+    'an annotation of floats',
+    { ...forward('item'), signature: 'user, item: torch.FloatTensor, n' },
+    { tier: 'safe' },
+  );
+  check('an index elsewhere', forward('item', 'table = self.table[item]'), refused);
+  const mixed: Expected = { tier: 'none', reason: /is cast, .* is not/ };
+  check('one block in half precision', forward('item.half()'), mixed);
+  check('the copy in another precision', forward('item', 'user = user.to(torch.bfloat16)'), mixed);
+  check('both in half precision', forward('item.half()', 'user = user.half()'), { tier: 'safe' });
 });
 
 describe('rewrites: maps whose arguments have effects', () => {
