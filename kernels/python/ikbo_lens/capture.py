@@ -33,7 +33,8 @@ def capture_id(stream: int) -> int:
 
 @contextmanager
 def outside_capture() -> Iterator[None]:
-    """Lets this thread allocate while a capture goes on, as torch's own allocator does."""
+    """Lets this thread allocate and wait while a stream, this thread's or another's, is captured; as torch's own
+    allocator does."""
     mode = c.c_int(_RELAXED)
     _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
     try:

@@ -71,22 +71,24 @@ class Device:
         `data_free`: there are none, so the operator is prepared once.
         Raises Refused, IndexError for an index out of range, MemoryError, RuntimeError for what the driver says.
         """
-        stream, captured = None, False
-        if self._device.type == "cuda":
-            stream = torch._C._cuda_getCurrentRawStream(self._device.index)
-            captured = torch.cuda.is_current_stream_capturing()
-        with self._lock:
-            if captured:
-                with outside_capture():
+        if self._device.type == "cpu":
+            with self._lock:
+                operator = self._kept_for((name, key), shape)
+                self._prepare(operator, args, None, data_free)
+                self._check(operator.run(operator.handle, c.byref(args), None))
+                return operator
+        with torch.cuda.device(self._device), self._lock:
+            stream = torch.cuda.current_stream().cuda_stream
+            with outside_capture():
+                if torch.cuda.is_current_stream_capturing():
                     operator = self._of_graph((name, key, stream, capture_id(stream)), shape)
                     # What does not depend on data is not for the graph to repeat.
-                    aside = torch.cuda.Stream(self._device).cuda_stream if data_free else stream
-                    self._prepare(operator, args, aside, data_free)
-            else:
-                operator = self._kept_for((name, key, stream), shape)
-                self._prepare(operator, args, stream, data_free)
+                    aside = torch.cuda.Stream().cuda_stream if data_free else stream
+                else:
+                    operator, aside = self._kept_for((name, key, stream), shape), stream
+                self._prepare(operator, args, aside, data_free)
             self._check(operator.run(operator.handle, c.byref(args), stream))
-        return operator
+            return operator
 
     def _prepare(self, operator: Operator, args: c.Structure, stream: Optional[int], data_free: bool) -> None:
         if data_free and operator.prepared:

@@ -1,5 +1,6 @@
 """PyTorch's machinery around the operators on a GPU: streams, graphs, torch.compile, gradients, autocast, warnings."""
 
+import threading
 import warnings
 
 import torch
@@ -111,6 +112,29 @@ def two_graphs_do_not_share_workspace():
             error(out, F.linear(torch.cat([user[index], cand], 1).double(), w.double())) < 1e-2,
             "graphs disturb each other",
         )
+
+
+@check
+def calls_beside_a_capture_of_another_thread():
+    user, cand, w = random(16, 64), random(96, 64), random(64, 128)
+    index = torch.randint(0, 16, (96,), device=CUDA)
+    outs, graph = [], torch.cuda.CUDAGraph()
+
+    def call():
+        with torch.no_grad(), torch.cuda.stream(torch.cuda.Stream()):
+            outs.append(cat_linear([(user, ikbo_lens.index(index)), cand], w))
+
+    with torch.no_grad(), torch.cuda.graph(graph):
+        outs.append(cat_linear([(user, ikbo_lens.repeats(6)), cand], w))
+        other = threading.Thread(target=call)
+        other.start()
+        other.join()
+    graph.replay()
+    torch.cuda.synchronize()
+    expect(len(outs) == 2, "the call beside the capture failed")
+    for out, a_map in zip(outs, (ikbo_lens.repeats(6), ikbo_lens.index(index))):
+        want = F.linear(torch.cat([a_map.apply(user), cand], 1).double(), w.double())
+        expect(error(out, want) < 1e-2, "a wrong result")
 
 
 @check
