@@ -29,6 +29,8 @@ export { chunks, pieceSource, sizeOf, type Piece } from './splice';
 export interface ModelOptions {
   /** Numbers for the model's size symbols, for the cost: `{ B: 1024 }`. */
   readonly shapes?: Readonly<Record<string, number>>;
+  /** False for the findings alone, which is several times as fast. Default true. */
+  readonly rewrites?: boolean;
 }
 
 /**
@@ -53,7 +55,13 @@ export function checkModel(path: string, source: ByteSource, options: ModelOptio
 export function checkModelText(path: string, text: string, options: ModelOptions = {}): Analysis {
   try {
     const { model, printed } = readModelText(text);
-    const { findings, notes } = check(path, model, printed, printModel(model), options);
+    const { findings, notes } = check(
+      path,
+      model,
+      printed,
+      options.rewrites === false ? printed : printModel(model),
+      options,
+    );
     const kept = suppress(path, commentsOf(text), findings);
     return { findings: kept.findings, suppressed: kept.suppressed, notes: [...notes, ...kept.notes], parsed: true };
   } catch (error) {
@@ -68,9 +76,9 @@ function check(path: string, model: Model, text: ModelText, printed: ModelText, 
   const { program, graph, matches, spread } = analysed;
   const context = { path, program, spread, text, shapes: options.shapes ?? {} };
   const found = matches.map((match) => ({ match, finding: findingOf(context, match) }));
-  const findings = withRewrites(analysed, text, printed, found).sort(
-    (a, b) => a.line - b.line || a.rule.localeCompare(b.rule),
-  );
+  const all =
+    options.rewrites === false ? found.map(({ finding }) => finding) : withRewrites(analysed, text, printed, found);
+  const findings = all.sort((a, b) => a.line - b.line || a.rule.localeCompare(b.rule));
   const notes = graph.problems.slice(0, 20).map((message): Note => ({ path, line: 1, message }));
   return { findings, notes, parsed: true, suppressed: [] };
 }

@@ -13,6 +13,7 @@ import {
   type ByteSource,
   type Model,
   type ModelIndex,
+  type ModelOptions,
   type ModelText,
 } from '../../core/onnx';
 import { openFileBytes } from '../../project/byte-source';
@@ -30,7 +31,7 @@ export interface ModelDocument extends OpenDocument {
 
 export function openModelText(path: string, text: string): ModelDocument {
   return modelDocument(path, text, null, {
-    check: (now, options) => checkModelText(path, now, { shapes: options.shapes ?? {} }),
+    check: (now, options) => checkModelText(path, now, wantedOf(options)),
     read(now, work) {
       const { model, printed } = readModelText(now);
       return work(model, printed);
@@ -41,8 +42,7 @@ export function openModelText(path: string, text: string): ModelDocument {
 /** A preview of a rewrite has no findings: it is one side of a diff. */
 export function openModelFile(path: string, text: string, { file, only }: ModelUri): ModelDocument {
   return modelDocument(path, text, file, {
-    check: (_, options) =>
-      only ? NOTHING : withFile(file, (source) => checkModel(path, source, { shapes: options.shapes ?? {} })),
+    check: (_, options) => (only ? NOTHING : withFile(file, (source) => checkModel(path, source, wantedOf(options)))),
     read: (now, work) =>
       only
         ? ((model) => work(model.model, model.printed))(readModelText(now))
@@ -52,6 +52,8 @@ export function openModelFile(path: string, text: string, { file, only }: ModelU
           }),
   });
 }
+
+const wantedOf = ({ shapes = {}, rewrites = true }: CheckOptions): ModelOptions => ({ shapes, rewrites });
 
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: true };
 
