@@ -25,12 +25,12 @@ export async function findingsAt(context: Context, config: Config, shown: string
     jobs: 1,
     cache: null,
   });
-  const [error] = report.errors;
-  if (error) throw new UsageError(`${shown}: ${error.message}`);
   const findings = report.findings.filter(
     (finding) => finding.cell === cell && finding.line <= line && line <= finding.endLine,
   );
   if (findings.length === 0) {
+    const [error] = report.errors;
+    if (error) throw new UsageError(`${shown}: ${error.message}`);
     const shownLine = (one: Finding) => (one.cell === undefined ? `${one.line}` : `cell ${one.cell}:${one.line}`);
     const lines = [...new Set(report.findings.map(shownLine))].join(', ');
     throw new UsageError(

@@ -24,7 +24,7 @@ export async function checkOnThreads(
   threads: number,
   check: () => Promise<(path: string) => FileOutcome>,
 ): Promise<readonly FileOutcome[]> {
-  const share = makeShare(threads);
+  const share = makeShare(threads, paths.length);
   const others = Array.from({ length: threads - 1 }, (_, at) => runThread({ ...setup, paths, share, thread: at + 1 }));
   const outcomes = new Map<string, FileOutcome>();
   const own = async (): Promise<readonly FileOutcome[]> => {
