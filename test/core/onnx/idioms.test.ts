@@ -182,7 +182,6 @@ const cases: Case[] = [
       node('com.microsoft:FusedMatMul', 'cat w', 'y', { transB: 1 }),
     ], { domains: ['com.microsoft'] }),
     rules: ['IKB101'],
-    refused: /FusedMatMul is not split/,
   },
   {
     name: 'a batch operand that the product would broadcast',
@@ -208,7 +207,14 @@ const cases: Case[] = [
       node('Concat', 'e c', 'cat', { axis: 2 }), node('Einsum', 'cat w', 'y', { equation: 'und,dm->unm' }),
     ]),
     rules: ['IKB101'],
-    refused: /Einsum is not split/,
+  },
+  {
+    name: 'an einsum with the weight on the left and the copied rows last',
+    bytes: model([
+      input('u', 16, 1), input('c', 8, 5), output('y', 2), weight('w', 24, 8), ints('t', 16, 5),
+      node('Expand', 'u t', 'e'), node('Concat', 'e c', 'cat', { axis: 0 }), node('Einsum', 'w cat', 'y', { equation: 'dm,dn->nm' }),
+    ]),
+    rules: ['IKB101'],
   },
   {
     name: 'an einsum without rows of its own',

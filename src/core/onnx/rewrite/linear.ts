@@ -3,7 +3,8 @@
  * others as before, and the products are added. y = W [a | b] = W1 a + W2 b.
  */
 import { isOne, valueOf, type Dim } from '../../tensor/dim';
-import { floatOf, intOf } from '../attributes';
+import { floatOf, intOf, stringOf } from '../attributes';
+import { parseEquation } from '../infer/contractions';
 import type { Operator, Value } from '../graph';
 import type { Event } from '../judge/events';
 import { isShared } from '../judge/sinks';
@@ -67,9 +68,31 @@ export function linearOf(builder: Builder, event: Event): Linear {
     }
     case 'Conv':
       return { op, weight, weightAxis: 1, operandIndex, bias: op.inputs[2]?.name ?? null };
+    case 'FusedMatMul': {
+      const plain = ['transA', 'transBatchA', 'transBatchB'].every((name) => intOf(op, name, 0) === 0);
+      if (operandIndex !== 0 || shape.length !== 2 || !plain) refuse('the product is transposed');
+      return { op, weight, weightAxis: intOf(op, 'transB', 0) ? 1 : 0, operandIndex, bias: null };
+    }
+    case 'Einsum': {
+      const { own, other, contracted } = letters(op, operandIndex, event.contracted);
+      const weightAxis = other.indexOf(contracted);
+      if (weightAxis < 0 || own.length !== madeOf(builder, event.operand).shape.length) refuse('nothing is contracted');
+      return { op, weight, weightAxis, operandIndex, bias: null };
+    }
     default:
       return refuse(`${op.node.op} is not split`);
   }
+}
+
+/** What the equation of an Einsum calls the axes of the operand, of the other one, and the contracted axis. */
+function letters(
+  op: Operator,
+  operandIndex: number,
+  contracted: number,
+): { own: string; other: string; output: string; contracted: string } {
+  const { operands, output } = parseEquation(stringOf(op, 'equation', '')) ?? refuse('the equation is not understood');
+  const [own = '', other = ''] = operandIndex === 0 ? operands : [...operands].reverse();
+  return { own, other, output, contracted: own[contracted] ?? '?' };
 }
 
 /** One product with a part of the weight. `add`: what is added inside, for operators that can. */
@@ -94,7 +117,8 @@ export function multiply(
     const bias = add && add === linear.bias ? [add] : [];
     return addNode(place, 'Conv', [...operands, ...bias], { like: op.node, ...outputs });
   }
-  return addNode(place, op.node.op, operands, outputs);
+  const { domain, op: name } = op.node;
+  return addNode(place, name, operands, name === 'MatMul' ? outputs : { like: op.node, domain, ...outputs });
 }
 
 /** A part of the product: its input and its part of the weight. */
@@ -243,6 +267,10 @@ function finishWithout(place: Place, small: readonly SmallPart[], sum: string, o
 /** The axis of the product that the rows of the operand become. */
 function outputAxis(event: Event, axis: number, rank: number): number {
   if (event.sink.node.op === 'Gemm' || event.sink.node.op === 'Conv') return axis;
+  if (event.sink.node.op === 'Einsum') {
+    const { own, output } = letters(event.sink, event.operandIndex, event.contracted);
+    return output.indexOf(own[axis] ?? '?');
+  }
   const own = event.form.blocks[0]?.terms[0]?.atoms[0]?.axes.length ?? rank;
   return axis + (rank - own);
 }
