@@ -74,6 +74,10 @@ const isKnown = (call: Call): boolean => LIBRARY.test(call.name) || HARMLESS.has
 
 function bodyDoings(body: Node, seen: Set<Node>): Doings {
   if (seen.has(body)) return NOTHING;
+  // Inside a cycle of calls an answer is not whole.
+  const outermost = seen.size === 0;
+  const known = outermost ? answers.get(body) : undefined;
+  if (known) return known;
   seen.add(body);
   let found = NOTHING;
   visit(body, (node) => {
@@ -86,6 +90,7 @@ function bodyDoings(body: Node, seen: Set<Node>): Doings {
     if (call) found = join(found, lookInto(call, seen));
     else if (node.kind === 'call') found = join(found, UNKNOWN);
   });
+  if (outermost) answers.set(body, found);
   return found;
 }
 
