@@ -30,14 +30,6 @@ class Pool {
     explicit Pool(int32_t threads) {
         for (int32_t t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
     }
-    ~Pool() {
-        {
-            const std::lock_guard lock(mutex_);
-            stop_ = true;
-        }
-        wake_.notify_all();
-        for (auto &worker : workers_) worker.join();
-    }
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
 
@@ -78,8 +70,7 @@ class Pool {
         while (true) {
             {
                 std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
-                if (stop_) return;
+                wake_.wait(lock, [&] { return generation_ != seen; });
                 seen = generation_;
             }
             drain(thread);
@@ -97,13 +88,13 @@ class Pool {
     int64_t count_ = 0;
     int32_t busy_ = 0;
     uint64_t generation_ = 0;
-    bool stop_ = false;
     std::exception_ptr error_;
 };
 
+// Lives until the process is gone: a process forked from this one has no threads to join at its exit.
 Pool &pool() {
-    static Pool shared(configured_threads());
-    return shared;
+    static Pool *const shared = new Pool(configured_threads());
+    return *shared;
 }
 
 } // namespace
