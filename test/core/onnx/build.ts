@@ -46,6 +46,21 @@ export function weight(name: string, ...dims: number[]): Uint8Array {
   return encodeTensor(name, FLOAT, dims, new Uint8Array(values.buffer));
 }
 
+/** A float weight whose data lie at `offset` of another file. */
+export function externalWeight(name: string, location: string, offset: number, ...dims: number[]): Uint8Array {
+  const entry = (key: string, text: string): Uint8Array => message(13, textOf(1, key), textOf(2, text));
+  const length = dims.reduce((product, dim) => product * dim, 4);
+  const places = [entry('location', location), entry('offset', `${offset}`), entry('length', `${length}`)];
+  return message(
+    5,
+    ...dims.map((dim) => varintOf(1, dim)),
+    varintOf(2, FLOAT),
+    textOf(8, name),
+    ...places,
+    varintOf(14, 1),
+  );
+}
+
 export const ints = (name: string, ...values: number[]): Uint8Array =>
   encodeInts(name, [values.length], values.map(BigInt));
 export const int = (name: string, value: number): Uint8Array => encodeInts(name, [], [BigInt(value)]);

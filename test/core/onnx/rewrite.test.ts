@@ -1,10 +1,13 @@
 import assert from 'node:assert';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { ModelProtoSchema } from 'onnx-buf';
+import { buildSync } from 'esbuild';
+import { measureRewrite } from '../../../src/project/onnx/measure';
 import { verifyRewrite, type Verdict } from '../../../src/project/onnx/run-pair';
+import { findRuntime } from '../../../src/project/onnx/verify';
 import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';
@@ -185,6 +188,50 @@ describe('onnx rewrite', function () {
       assert.deepEqual([made.opsets[0]?.version, operators(done.after).includes('Softmax')], [23, false], path);
       assert.equal((await verify(done)).problem, null, path);
       assert.deepEqual(checkModel('m', memorySource(done.after)).findings, []);
+    }
+  });
+
+  it('leaves weights in another file where they are', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ikbo-onnx-'));
+    try {
+      const before = build.model([
+        build.input('u', 'U', 16), build.input('c', 'B', 8), build.index('i', 'B'), build.output('y', 2),
+        build.externalWeight('w', 'data/w.bin', 64, 24, 8),
+        build.node('Gather', 'u i', 'r'), build.node('Concat', 'r c', 'cat', { axis: 1 }), build.node('MatMul', 'cat w', 'y'),
+      ]); // prettier-ignore
+      mkdirSync(join(folder, 'data'));
+      const floats = Float32Array.from({ length: 16 + 24 * 8 }, (_, i) => Math.sin(i));
+      writeFileSync(join(folder, 'data/w.bin'), new Uint8Array(floats.buffer));
+      const path = join(folder, 'm.onnx');
+      writeFileSync(path, before);
+      const child = join(folder, 'onnx-child.js');
+      buildSync({
+        entryPoints: [join(__dirname, '../../../src/project/onnx/child.ts')],
+        outfile: child,
+        bundle: true,
+        platform: 'node',
+        external: ['onnxruntime-node'],
+        logLevel: 'error',
+      });
+      const source = memorySource(before);
+      const { pieces, size } = rewriteModel('m', source);
+      const made = readModel(memorySource(assemble(source, pieces)));
+      assert.equal(made.graph.initializers[0]?.external?.location, 'data/w.bin');
+      assert.ok(size < before.length + 800);
+      const runtime = findRuntime(process.cwd())!;
+      const request = {
+        model: path,
+        finding: `IKB101:${checkModel('m', source).findings[0]!.line}`,
+        shapes: { B: 40, U: 3 },
+        dist: folder,
+        runtime,
+        repeats: 3,
+      };
+      const measured = await measureRewrite(request);
+      assert.ok(typeof measured === 'object', String(measured));
+      assert.ok(measured.error < 1e-5);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 
