@@ -22,7 +22,9 @@ export interface Layer {
 export function layerOf(match: Match): Layer | null {
   const { module, bias } = match.sink;
   if (!module) return null;
-  const { text, constructor } = module;
+  const { constructor } = module;
+  // Hooks apart, of which there are none, `self.fc.forward(x)` is `self.fc(x)`.
+  const text = module.text.replace(/\.(forward|__call__)$/, '');
   if (module.doubt) refuse(`\`${text}\` is not plainly a linear layer: ${module.doubt}`);
   if (!text || !/^[\w.[\]]+$/.test(text)) refuse('the layer is an expression; give it a name first');
   // A base class may make the layer in another file.

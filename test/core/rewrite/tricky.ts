@@ -378,6 +378,7 @@ const LAYERS: readonly Tricky[] = [
     init: ["self.register_buffer('w', torch.randn(10))"],
     forward: [ROWS, CAT, 'return F.linear(x, self.w)'],
   },
+  { title: 'its forward called', tier: 'safe', forward: [ROWS, CAT, 'return self.fc.forward(x)'] },
   {
     title: 'a buffer',
     tier: 'safe',
