@@ -274,6 +274,9 @@ IKBO_DEVICE void run(const GemmWork &work) {
     if (!multiplies) return;
 
     const ikbo::Epilogue &epilogue = work.epilogue;
+#if __CUDA_ARCH__ >= 900
+    if (epilogue.addends > 0) wait_for_previous_grid();  // which may have computed them
+#endif
     const int first = n0 + warp_n + 2 * (lane % 4);
     const bool runs = groups_n % 4 == 0 && n0 + warp_n + S::warp_columns <= work.n && work.c_row % 8 == 0 &&
                       work.c_matrix % 8 == 0 && reinterpret_cast<uintptr_t>(work.c) % 16 == 0 && !work.interleaved;

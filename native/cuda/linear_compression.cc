@@ -93,7 +93,7 @@ class Staged {
             candidate.epilogue.addends = 1;
             candidate.epilogue.addend[0] = {static_cast<const float *>(user_part_.data()), map, matrix};
         }
-        product_.run(candidate, stream);
+        product_.run(candidate, stream, stage_ == IKBO_STAGE_FUSED && s_.users > 0);
         if (stage_ == IKBO_STAGE_FUSED) return;
         GatherAddWork add{};
         add.sources = 2;

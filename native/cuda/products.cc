@@ -38,7 +38,7 @@ constexpr int64_t group = 8; // elements of 16 bytes
 } // namespace
 
 Product::Product(const SharedContext &context, int32_t dtype, ContiguousIn b)
-    : multiprocessors_(context->multiprocessors) {
+    : multiprocessors_(context->multiprocessors), overlaps_(context->capability >= 90) {
     const std::string name = std::string(b == ContiguousIn::n ? "gemm_nn_" : "gemm_nt_") + dtype_name(dtype);
     constexpr unsigned large = gemm_shared_bytes<LargeGemmTile>(), small = gemm_shared_bytes<SmallGemmTile>();
     large_[0] = context->kernel("gemm", name + "_unaligned", large);
@@ -47,7 +47,7 @@ Product::Product(const SharedContext &context, int32_t dtype, ContiguousIn b)
     small_[1] = context->kernel("gemm", name + "_small", small);
 }
 
-void Product::run(GemmWork work, CUstream stream) const {
+void Product::run(GemmWork work, CUstream stream, bool overlap) const {
     if (work.m == 0 || work.n == 0 || work.batch == 0) return;
     work.a_granule = granule(work.a, work.a_row, work.a_matrix);
     work.b_granule = granule(work.b, work.b_row, work.b_matrix);
@@ -61,6 +61,7 @@ void Product::run(GemmWork work, CUstream stream) const {
     how.grid[0] = static_cast<unsigned>(blocks);
     how.threads = small ? SmallGemmTile::threads : LargeGemmTile::threads;
     how.shared_bytes = small ? gemm_shared_bytes<SmallGemmTile>() : gemm_shared_bytes<LargeGemmTile>();
+    how.overlap = overlap && overlaps_;
     launch(small ? small_[aligned] : large_[aligned], how, stream, work);
 }
 

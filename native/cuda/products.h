@@ -17,13 +17,15 @@ class Product {
   public:
     Product() = default;
     Product(const SharedContext &context, int32_t dtype, ContiguousIn b);
-    // Everything in `work` but the granules, which follow from the pointers and strides.
-    void run(GemmWork work, CUstream stream) const;
+    // Everything in `work` but the granules, which follow from the pointers and strides. `overlap`: may start before the launch
+    // before it has ended; only for work with addends, which are all that it may take from that launch.
+    void run(GemmWork work, CUstream stream, bool overlap = false) const;
     const std::string &name() const { return large_[1].name; }
 
   private:
     Kernel large_[2], small_[2]; // [aligned]
     int multiprocessors_ = 0;
+    bool overlaps_ = false; // the kernels wait for the launch before them
 };
 
 // The memory-bound kernels; picks 16-byte groups where everything is aligned.
