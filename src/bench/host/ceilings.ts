@@ -5,8 +5,8 @@ import type { Dtype } from '../../protocol/bench';
 import { statusOf, STATUS } from './addon';
 import { ceilingOf, type SamplerContext } from './sampler';
 
-const GEMM_SIZE = { cpu: 1024, cuda: 8192 } as const;
-const COPY_BYTES = { cpu: 64 * 2 ** 20, cuda: 2 ** 30 } as const;
+export const GEMM_SIZE = { cpu: 1024, cuda: 8192 } as const;
+export const COPY_BYTES = { cpu: 64 * 2 ** 20, cuda: 2 ** 30 } as const;
 
 export interface Ceilings {
   readonly gflops: number;

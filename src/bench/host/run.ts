@@ -5,7 +5,7 @@ import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../sum
 import type { BenchRequest, BenchResult, Regime } from '../../protocol/bench';
 import type { Addon } from './addon';
 import { acceptedError, readyNative, readyTorch, unavailable, type ReadyArm } from './arm-run';
-import { measureCeilings, type Ceilings } from './ceilings';
+import { COPY_BYTES, GEMM_SIZE, measureCeilings, type Ceilings } from './ceilings';
 import { makeReference } from './check';
 import { openDevice, readClocks, type OpenDevice } from './environment';
 import { busyNotes, cacheNotes } from './notes';
@@ -177,8 +177,8 @@ async function connectTorch(
 async function ceilingsOf(context: SamplerContext, plan: Plan, torch: Torch | null): Promise<Ceilings | null> {
   const own = measureCeilings(context, plan.request.dtype);
   if (!own || !torch) return own;
-  const theirs = await torch.ceiling(context.kind === 'cuda' ? 8192 : 1024).catch(() => 0);
-  return { ...own, gflops: Math.max(own.gflops, theirs) };
+  const theirs = await torch.ceilings(GEMM_SIZE[context.kind], COPY_BYTES[context.kind]).catch(() => own);
+  return { gflops: Math.max(own.gflops, theirs.gflops), gbytes: Math.max(own.gbytes, theirs.gbytes) };
 }
 
 function torchNotes({ version, notCaptured }: Torch): string[] {

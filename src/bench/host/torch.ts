@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DeviceInfo, Regime } from '../../protocol/bench';
 import { lines } from '../wire';
+import type { Ceilings } from './ceilings';
 import type { Problem } from './problem';
 import { BURST_CALLS, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
 import { readRows, writeOperands } from './torch-files';
@@ -19,8 +20,8 @@ export interface Torch {
   /** Runs a form once and returns the named rows of its output, and what it allocated at most (CUDA). */
   run(form: string, rows: readonly number[]): Promise<{ values: Float64Array; peakBytes: number | null }>;
   sampler(form: string): Promise<Sampler>;
-  /** GFLOP/s of a large matmul; part of the ceilings. */
-  ceiling(size: number): Promise<number>;
+  /** GFLOP/s of a large matmul and GB/s of a large copy; part of the ceilings. */
+  ceilings(size: number, copyBytes: number): Promise<Ceilings>;
   close(): void;
 }
 
@@ -69,7 +70,10 @@ export async function startTorch(problem: Problem, options: TorchOptions): Promi
         return { values, peakBytes: typeof peak === 'number' ? peak : null };
       },
       sampler: (form) => torchSampler(python, form, options, notCaptured),
-      ceiling: async (size) => numberOf(await python.ask({ type: 'ceiling', size }), 'gflops'),
+      async ceilings(size, copyBytes) {
+        const answer = await python.ask({ type: 'ceiling', size, copyBytes });
+        return { gflops: numberOf(answer, 'gflops'), gbytes: numberOf(answer, 'gbytes') };
+      },
       close,
     };
   } catch (error) {

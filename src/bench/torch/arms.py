@@ -125,11 +125,17 @@ class Session:
         return {"milliseconds": milliseconds, "captured": captured}
 
     def ceiling(self, question):
-        n = question["size"]
+        """A large product and a large copy; bytes read and bytes written both count."""
+        n, size = question["size"], question["copyBytes"]
         a, b = (self.torch.randn(n, n, device=self.device).to(self.problem.dtype) for _ in range(2))
-        call = lambda i: self.torch.matmul(a, b)
-        call(0)
-        return {"gflops": 2 * n**3 / min(self.timer.milliseconds("ceiling", call, 1, 0)[0] for _ in range(5)) / 1e6}
+        source, target = (self.torch.ones(size, dtype=self.torch.uint8, device=self.device) for _ in range(2))
+
+        def best(name, call):
+            call(0)
+            return min(self.timer.milliseconds(name, call, 1, 0)[0] for _ in range(5))
+
+        product, copy = best("product", lambda i: self.torch.matmul(a, b)), best("copy", lambda i: target.copy_(source))
+        return {"gflops": 2 * n**3 / product / 1e6, "gbytes": 2 * size / copy / 1e6}
 
 
 def die_with_parent():

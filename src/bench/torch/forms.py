@@ -58,7 +58,8 @@ class Problem:
         d = self.dims
         columns = (d["N"],) if self.op == "linear-compression" else ()
         self.weight = self.read("weight", d["M"], d["Ku"] + d["Kc"])
-        self.user_weight, self.candidate_weight = self.weight[:, : d["Ku"]], self.weight[:, d["Ku"] :]
+        # Whole matrices, as a decomposed model holds them.
+        self.user_weight, self.candidate_weight = self.weight[:, : d["Ku"]].contiguous(), self.weight[:, d["Ku"] :].contiguous()
         x = {"user": self.read("user", d["U"], d["Ku"], *columns), "candidate": self.read("candidate", d["B"], d["Kc"], *columns)}
         if d["Ku"] % 8 or d["Kc"] % 8:
             self.padded_user_weight, self.padded_candidate_weight = self.padded(self.user_weight), self.padded(self.candidate_weight)
@@ -79,11 +80,11 @@ class Problem:
         return self.product(self.torch.cat([self.copies(x["user"]), x["candidate"]], 1), self.weight)
 
     def decomposed(self, x):
-        return self.product(x["candidate"], self.candidate_weight) + self.copies(self.product(x["user"], self.user_weight))
+        return self.product(x["candidate"], self.candidate_weight).add_(self.product(x["user"], self.user_weight)[self.index])
 
     def decomposed_padded(self, x):
         user = self.product(x["padded_user"], self.padded_user_weight)
-        return self.product(x["padded_candidate"], self.padded_candidate_weight) + self.copies(user)
+        return self.product(x["padded_candidate"], self.padded_candidate_weight).add_(user[self.index])
 
     def ikbo_lens(self, x):
         """As rewritten code calls it: weights and maps are taken in by every call."""
