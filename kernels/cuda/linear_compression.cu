@@ -19,7 +19,7 @@
 // One launch, two phases through the same rings. First the user part, U times instead of B: its tiles leave their accumulators,
 // rounded to T, in fragment order [chunk][row tile][register / 8][thread][8], and count up `finished`. Then the candidates; a
 // tile adds the fragments in fp32 before rounding, and a cluster's first tile waits in its middle until all user tiles are
-// there. Clusters wait for each other, so the launch is cooperative. Those with a user tile get fewer candidates.
+// there. Clusters wait for each other, so the launch is cooperative. Those with a user tile get fewer candidates where that helps.
 #include "linear_compression.h"
 
 #include "split_rings.cuh"
