@@ -139,7 +139,12 @@ describe('ONNX models in a real editor', function () {
     writeFileSync(path('corrupt.onnx'), readFileSync(path(MODEL)).subarray(0, 2000));
     await open('corrupt.onnx', 'corrupt.onnxtxt');
     await line(/corrupt\.onnx\scannot\sbe\sshown/).waitFor();
-    await (await editor.problems(/claims \d+ bytes.*\(byte \d+\)/)).first().waitFor();
+    const problem = (await editor.problems(/claims \d+ bytes.*\(byte \d+\)/)).first();
+    await problem.waitFor();
+    // Whoever writes it anew sees that.
+    writeFileSync(path('corrupt.onnx'), readFileSync(path(MODEL)));
+    await line('main_graph').waitFor();
+    await problem.waitFor({ state: 'detached' });
   });
 
   /** From the click in the list of files to the first line of the text, in milliseconds. */

@@ -9,7 +9,7 @@ export function registerModelEditor(): vscode.Disposable {
       const name = uri.path.slice(uri.path.lastIndexOf('/') + 1);
       // One side of a diff, or a file that is not on disk: there is no text to go to.
       panel.webview.html = page(`${name} is a binary model.`);
-      if (uri.scheme !== 'file') return;
+      if (uri.scheme !== 'file' || !hasTab(uri)) return;
       const document = await vscode.workspace.openTextDocument(textOfModel(uri));
       await vscode.window.showTextDocument(document, {
         viewColumn: panel.viewColumn ?? vscode.ViewColumn.Active,
@@ -20,6 +20,12 @@ export function registerModelEditor(): vscode.Disposable {
   };
   return vscode.window.registerCustomEditorProvider('ikboLens.model', provider);
 }
+
+/** A tab of its own: the sides of a comparison have none. */
+const hasTab = (uri: vscode.Uri): boolean =>
+  vscode.window.tabGroups.all.some(({ tabs }) =>
+    tabs.some(({ input }) => input instanceof vscode.TabInputCustom && input.uri.toString() === uri.toString()),
+  );
 
 const page = (text: string): string => `<!DOCTYPE html>
 <html lang="en">

@@ -161,7 +161,8 @@ function historyModel(given: TypeOf<typeof history>): Uint8Array {
 
 const attention = fc.record({
   copy: pick('heads', 'batch', 'batch lookup'),
-  turned: pick('before', 'after'),
+  /** How the keys are turned: at once, or with batch and heads merged, as newer exporters do. */
+  turned: pick('at once', 'merged'),
   scale: pick('', 'Mul', 'Div'),
   mask: fc.boolean(),
   fixed: fc.boolean(),
@@ -203,12 +204,67 @@ function attentionModel(given: TypeOf<typeof attention>): Uint8Array {
     return `${x}c`;
   };
   const [k, v] = [copy('k'), copy('v')];
-  parts.push(node('Transpose', k, 'kt', { perm: [0, 1, 3, 2] }), node('MatMul', 'q kt', 's0'));
+  if (given.turned === 'at once') parts.push(node('Transpose', k, 'kt', { perm: [0, 1, 3, 2] }));
+  else
+    parts.push(
+      ints('last', 2, 3),
+      ints('all', 0, 1, 3, 2),
+      ints('rest', -1),
+      node('Shape', k, 'ks'),
+      node('Gather', 'ks last', 'kl'),
+      node('Concat', 'rest kl', 'km', { axis: 0 }),
+      node('Gather', 'ks all', 'ka'),
+      node('Reshape', `${k} km`, 'k3'),
+      node('Transpose', 'k3', 'k3t', { perm: [0, 2, 1] }),
+      node('Reshape', 'k3t ka', 'kt'),
+    );
+  parts.push(node('MatMul', 'q kt', 's0'));
   let scores = 's0';
   if (given.scale) parts.push(weight('factor'), node(given.scale, `${scores} factor`, (scores = 's1')));
   if (given.mask) parts.push(input('mask', batch!, 1, length!, keys!), node('Add', `${scores} mask`, (scores = 's2')));
   parts.push(node('Softmax', scores, 'p', { axis: -1 }), node('MatMul', `p ${v}`, 'y'));
   return model([...parts, output('y', 4)]);
+}
+
+// ---- every row meets every other one -----------------------------------------------------------------------------------
+
+const pairs = fc.record({
+  blocks: fc.array(fc.constantFrom('rows' as const, 'columns' as const, 'own' as const), {
+    minLength: 2,
+    maxLength: 4,
+  }),
+  tile: fc.boolean(),
+  fixed: fc.boolean(),
+  bias: fc.boolean(),
+  flat: fc.boolean(),
+});
+
+function pairsModel(given: TypeOf<typeof pairs>): Uint8Array {
+  const [n, m] = given.fixed ? [3, 5] : ['N', 'M'];
+  const parts = [input('r', n!, 4), input('c', m!, 3), input('o', n!, m!, 2), ints('zero', 0), ints('one', 1)];
+  parts.push(
+    node('Shape', 'o', 'os'),
+    node('Gather', 'os zero', 'sn'),
+    node('Gather', 'os one', 'sm'),
+    node('Unsqueeze', 'r one', 'r1'),
+    node('Unsqueeze', 'c zero', 'c1'),
+  );
+  const copy = given.tile ? 'Tile' : 'Expand';
+  parts.push(
+    node('Concat', 'one sm one', 'tr', { axis: 0 }),
+    node('Concat', 'sn one one', 'tc', { axis: 0 }),
+    node(copy, 'r1 tr', 're'),
+    node(copy, 'c1 tc', 'ce'),
+  );
+  const names = { rows: 're', columns: 'ce', own: 'o' };
+  const widths = { rows: 4, columns: 3, own: 2 };
+  const total = given.blocks.reduce((sum, block) => sum + widths[block], 0);
+  parts.push(node('Concat', given.blocks.map((block) => names[block]).join(' '), 'cat', { axis: 2 }));
+  parts.push(weight('w', total, 6), ints('flat', -1, total));
+  if (given.flat) parts.push(node('Reshape', 'cat flat', 'f'));
+  parts.push(node('MatMul', `${given.flat ? 'f' : 'cat'} w`, given.bias ? 'h' : 'y'));
+  if (given.bias) parts.push(weight('b', 6), node('Add', 'h b', 'y'));
+  return model([...parts, output('y', given.flat ? 2 : 3)]);
 }
 
 // ---- copies before a perceptron ----------------------------------------------------------------------------------------
@@ -309,14 +365,18 @@ interface Tally {
 }
 
 /** Every model against its rewritten form, on two sets of inputs, in one child process. */
-function prove(models: readonly { bytes: Uint8Array; given: unknown }[], target: 'standard' | 'ikbo'): Tally {
+function prove(
+  models: readonly { bytes: Uint8Array; given: unknown }[],
+  target: 'standard' | 'ikbo',
+  opset: number | null = null,
+): Tally {
   const folder = mkdtempSync(join(tmpdir(), 'ikbo-random-'));
   try {
     const jobs: string[] = [];
     let [found, applied] = [0, 0];
     models.forEach(({ bytes, given }, i) => {
       const source = memorySource(bytes);
-      const { outcomes, pieces } = rewriteModel('m', source, { force: true, target });
+      const { outcomes, pieces } = rewriteModel('m', source, { force: true, target, opset });
       found += outcomes.length;
       const done = outcomes.filter(({ reason }) => reason === null);
       applied += done.length;
@@ -382,6 +442,16 @@ describe('onnx rewrite, random models', function () {
   it('splits differences and products without changing results', () => {
     const { found, applied } = prove(sample(history, historyModel), 'standard');
     assert.ok(found > RUNS * 0.5 && applied > found * 0.8, `${applied} of ${found}`);
+  });
+
+  it('splits products of pairs without changing results', () => {
+    const { found, applied } = prove(sample(pairs, pairsModel), 'standard');
+    assert.ok(found > RUNS * 0.5 && applied > found * 0.5, `${applied} of ${found}`);
+  });
+
+  it('shares heads inside the standard attention without changing results', () => {
+    const { found, applied } = prove(sample(attention, attentionModel), 'standard', 23);
+    assert.ok(found > RUNS * 0.8 && applied > found * 0.5, `${applied} of ${found}`);
   });
 
   for (const target of ['standard', 'ikbo'] as const) {

@@ -102,7 +102,7 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   const whole = attempt(builder, (next) => lookupAttention(next, spread, match));
   if (typeof whole !== 'string') return { kind: LOOKUP, condition: null, result: whole };
   const shared = attempt(builder, (next) => nativeHeads(next, spread, match));
-  if (typeof shared !== 'string') return { kind: NATIVE, condition: null, result: shared };
+  if (typeof shared !== 'string') return { kind: NATIVE, condition: conditionOf(builder, match), result: shared };
   const folded = attempt(builder, (next) => foldBatchAttention(next, spread, match));
   if (typeof folded !== 'string') return { kind: FOLD, condition: conditionOf(builder, match), result: folded };
   const result = attempt(builder, (next) =>
