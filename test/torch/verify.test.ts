@@ -24,7 +24,19 @@ class Ranker(nn.Module):
         u = user.repeat_interleave(n, dim=0)
         return self.fc(torch.cat([u, cand], dim=-1))
 `;
+const GQA = `import torch
+import torch.nn.functional as F
+
+
+def repeat_kv(x, n):
+    return x.repeat_interleave(n, dim=1)
+
+
+def attend(q, k, v, n):
+    return F.scaled_dot_product_attention(q, repeat_kv(k, n), repeat_kv(v, n))
+`;
 const SIZES = '--shape U=8,du=256,dc=16,n=16';
+const ONE = ['--rewrite', 'decompose'];
 const STATED = ['--arg', 'user=[U, du]', '--arg', 'cand=[U*n, dc]', ...SIZES.split(' ')];
 
 describeTorch('ikbo verify', function () {
@@ -67,7 +79,7 @@ describeTorch('ikbo verify', function () {
     const forward = '    def forward(self, user, cand, n=4):\n        """user [U, K], cand: [N, 2]."""';
     const text = RANKER.replace(/ {4}def forward.*/, forward).replace('import torch\n', '# ikbo: U=3, K=5, du=5, dc=2, N=12\nimport torch\n'); // prettier-ignore
     write('m.py', text);
-    const { code, results } = await answers('m.py:13');
+    const { code, results } = await answers('m.py:13', ...ONE);
     assert.equal(code, 0, JSON.stringify(results));
     assert.match(results[0]?.call ?? '', /user=randn\(3, 5\), cand=randn\(12, 2\)\)$/);
   });
@@ -81,20 +93,20 @@ describeTorch('ikbo verify', function () {
     assert.doesNotMatch(out, /h of Ranker/);
   });
   it('follows the caller that has the sink', async () => {
-    write('m.py', `import torch\n\n\ndef spread(user, n):\n    return user.repeat_interleave(n, dim=0)\n\n\ndef score(user, cand, weight, n):\n    return torch.cat([spread(user, n), cand], dim=-1) @ weight\n`); // prettier-ignore
-    const place = [
-      'm.py:5',
+    write('m.py', GQA);
+    const heads = [
+      '--arg',
+      'q=[2, 8, 5, 16]',
+      '--arg',
+      'k=[2, 2, 6, 16]',
+      '--arg',
+      'v=[2, 2, 6, 16]',
       '--shape',
-      'n=2',
-      '--arg',
-      'user=[3, 4]',
-      '--arg',
-      'cand=[6, 2]',
-      '--arg',
-      'weight=[6, 5]',
+      'n=4',
     ];
-    const { out } = await verify(...place).catch((error: Error) => ({ out: error.message }));
-    assert.doesNotMatch(out, /spread\(user/);
+    const { code, results } = await answers('m.py:6', '--rewrite', 'fold-heads', ...heads);
+    assert.equal(code, 0, JSON.stringify(results));
+    assert.match(results[0]?.call ?? '', /^attend\(q=randn\(2, 8, 5, 16\), .*, n=4\)$/);
   });
   it('says so when the original does not run with these arguments', async () => {
     write('m.py', RANKER);
@@ -105,13 +117,13 @@ describeTorch('ikbo verify', function () {
   it('says so when the lines of the finding are not reached', async () => {
     const early = RANKER.replace('        u = user', '        if n > 2:\n            return cand\n        u = user');
     write('m.py', early);
-    const { code, out } = await verify('m.py:13', ...STATED);
+    const { code, out } = await verify('m.py:13', ...STATED, ...ONE);
     assert.equal(code, 2);
     assert.match(out, /does not reach line 13/);
   });
   it('runs a file as a program, module level and all', async () => {
     write('m.py', `${RANKER}\n\nif __name__ == "__main__":\n    print(Ranker(5, 2)(torch.randn(3, 5), torch.randn(12, 2), 4))\n`); // prettier-ignore
-    const { code, results } = await answers('m.py:11', '--main');
+    const { code, results } = await answers('m.py:11', '--main', ...ONE);
     assert.equal(code, 0);
     assert.equal(results[0]?.call, 'the file as a program');
   });
@@ -123,9 +135,9 @@ describeTorch('ikbo verify', function () {
   });
   it('user code that prints does not disturb the answer, and one that exits is an answer', async () => {
     write('m.py', RANKER.replace('import torch\n', 'import torch; print("{}")\n'));
-    assert.equal((await verify('m.py:11', ...STATED)).code, 0);
+    assert.equal((await verify('m.py:11', ...STATED, ...ONE)).code, 0);
     write('m.py', RANKER.replace('import torch\n', 'import torch; raise SystemExit(3)\n'));
-    assert.match((await verify('m.py:11', ...STATED)).out, /the code ended the process \(exit 3\)/);
+    assert.match((await verify('m.py:11', ...STATED, ...ONE)).out, /the code ended the process \(exit 3\)/);
   });
   it('says how to go on without PyTorch', async () => {
     write('m.py', RANKER);
@@ -156,9 +168,13 @@ describeTorch('ikbo verify', function () {
       [RANKER.replace('return self', 'return (self').concat(', 1\n'), /cannot be imported: SyntaxError/],
     ];
     const jobs = wrong.map(([rewritten]): Job => ({ ...job, rewritten }));
+    // One that needs a package which is not there is no result.
+    jobs.push({ ...job, rewritten: `import no_such_package\n${RANKER}` });
     const found = await runJobs(jobs, { python: find(), seconds: 60 });
+    assert.match(found.pop()?.problem ?? '', /No module named 'no_such_package'/);
     found.forEach(({ ok, problem, runs }, at) => {
       assert.equal(ok, false);
+      assert.ok(runs, 'a wrong rewrite is a result');
       assert.match(problem ?? runs?.[0]?.problem ?? '', wrong[at]?.[1] ?? /never/);
     });
   });

@@ -22,12 +22,20 @@ class Problem(Exception):
     """Why nothing was compared."""
 
 
+class Broken(Exception):
+    """The original runs and the rewritten file does not: that is a result."""
+
+
 def verify(job):
     _, top = module_name(job["file"])
     job["folders"].append(top)
     if top not in sys.path:
         sys.path.insert(0, top)
-    return as_script(job) if job["script"] else as_call(job)
+    try:
+        return as_script(job) if job["script"] else as_call(job)
+    except Broken as error:
+        run = {"dtype": "both", "maxError": None, "problem": str(error), "peakBytes": None}
+        return {"ok": False, "call": job["call"] or "the file", "memory": "not measured", "runs": [run]}
 
 
 def describe(error):
@@ -42,9 +50,17 @@ def versions(job):
         try:
             made.append(load(job["file"], job[label], label))
         except Exception as error:
-            hint = "; install it with: pip install kernels/python" if "ikbo_lens" in str(error) else ""
-            raise Problem(f"the {label} file cannot be imported: {describe(error)}{hint}") from error
+            raise failure(label, "cannot be imported", error) from error
     return made
+
+
+def failure(label, what, error):
+    """What an error in one of the two files means: a package that is not there says nothing about the rewrite."""
+    text = f"the {label} file {what}: {describe(error)}"
+    if label == "original" or isinstance(error, ModuleNotFoundError):
+        hint = "; install it with: pip install kernels/python" if "ikbo_lens" in str(error) else ""
+        return Problem(text + hint)
+    return Broken(text)
 
 
 class Call:
@@ -105,7 +121,7 @@ class Call:
             if isinstance(instance, torch.nn.Module):
                 if state is not None:
                     if list(instance.state_dict()) != list(state):
-                        raise Problem("the rewritten class has other parameters: a checkpoint would not load")
+                        raise Broken("the rewritten class has other parameters: a checkpoint would not load")
                     instance.load_state_dict(state)
                 instance = instance.eval().to(dtype).to(device, run_dtype)
             callee = instance if self.function in ("forward", "__call__") else getattr(instance, self.function)
@@ -168,7 +184,7 @@ def compare(job, calls, label):
     try:
         again = rewritten.prepare(dtype, False, device, state)
         after = tensors(again())
-    except Problem:
+    except (Problem, Broken):
         raise
     except Exception as error:
         return {"dtype": label, "maxError": None, "problem": f"the rewritten code fails: {describe(error)}", "peakBytes": None}
@@ -236,7 +252,7 @@ def run_script(job, label):
             load(job["file"], job[label], label, "__main__")
     except (Exception, SystemExit) as error:
         if not (isinstance(error, SystemExit) and error.code in (None, 0)):
-            raise Problem(f"the {label} file does not run: {describe(error)}") from error
+            raise failure(label, "does not run", error) from error
     finally:
         for handle in handles:
             handle.remove()
