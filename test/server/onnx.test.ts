@@ -11,6 +11,7 @@ import { definitionOf, foldsOf, referencesOf, symbolsOf, valueHover } from '../.
 import { modelRewrite, modelSizes, modelText, saveModel } from '../../src/server/onnx/requests';
 import { modelTextUri, parseModelUri } from '../../src/server/onnx/uri';
 import { placeOf } from '../../src/server/places';
+import { largeModel } from '../core/onnx/large-model';
 
 const EXAMPLE = join(__dirname, '../../examples/onnx/dlrm_ranker.onnx');
 const context = { path: 'm.onnx', shapes: { B: 1000 } };
@@ -51,6 +52,18 @@ describe('texts of models', () => {
     );
     assert.equal(referencesOf(document, uri, at, true).length, 2);
     assert.equal(valueHover(document, { line: row, character: 0 }), null);
+  });
+
+  it('say what a value is that nothing reads, when the file is long closed', () => {
+    const file = join(folder, 'large.onnx');
+    writeFileSync(file, largeModel(5));
+    const shown = modelText(modelTextUri(file), context).text.split('\n');
+    const opened = openModelFile('large.onnx', shown.join('\n'), { file, only: null });
+    opened.index();
+    rmSync(file);
+    const row = shown.findIndex((line) => line.includes(' zero = '));
+    const hover = valueHover(opened, { line: row, character: (shown[row] ?? '').indexOf('zero') });
+    assert.match((hover?.contents as { value: string }).value, /int64\[1\] "zero"[^]*Weight\.[^]*Read by no node/);
   });
 
   it('have an outline of inputs, weights and nodes, and fold', () => {

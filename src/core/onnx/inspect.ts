@@ -37,7 +37,11 @@ export function inspectModel(model: Model, text: ModelText = printModel(model)):
   const infer = inferShapes(graph);
   const lines = text.text.split('\n');
   const byName = new Map<string, Value>();
-  for (const value of graph.values) if (!byName.has(value.name)) byName.set(value.name, value);
+  for (const value of graph.values) {
+    if (!byName.has(value.name)) byName.set(value.name, value);
+    // Read now: the caller may close the file before anybody asks.
+    infer.of(value);
+  }
   const place = (node: Node): LineRange | null => text.nodes.get(node) ?? null;
   const describe = (name: string): ValueFacts | null => {
     const value = graph.main.values.get(name) ?? byName.get(name);
