@@ -26,8 +26,10 @@ export function decompose(match: Match): Written {
   const concatenation = readConcatenation(match, draft);
   requireFullRows(concatenation.parts);
   const hoist = canHoist(node);
-  const groups = grouped(concatenation);
-  const { weights, lines } = slices(product, groups, hoist, draft.fresh);
+  const { parts, names } = hoist ? withNames(concatenation, draft.fresh) : { parts: concatenation.parts, names: [] };
+  const groups = grouped({ ...concatenation, parts });
+  const { weights, lines: split } = slices(product, groups, hoist, draft.fresh);
+  const lines = [...names, ...split];
   const terms = groups.map((group, i) => ({ group, weight: weights[i] ?? '', mapped: group.parts.some(isCopied) }));
   // Free terms first: the first one takes the bias.
   terms.sort((a, b) => Number(a.mapped) - Number(b.mapped));
@@ -52,6 +54,24 @@ export function decompose(match: Match): Written {
   const edits = [...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
   return { edits: finished(draft, edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
+}
+
+/** `x[:, 1:]` gets a name where it is read for its rows and for its width; the width of the last of two groups is not read. */
+function withNames(
+  concatenation: Concatenation,
+  fresh: (base: string) => string,
+): { readonly parts: readonly Part[]; readonly names: readonly string[] } {
+  const groups = grouped(concatenation);
+  const measured = groups.length > 2 ? concatenation.parts : groups.length > 1 ? (groups[0]?.parts ?? []) : [];
+  const names: string[] = [];
+  const parts = concatenation.parts.map((part) => {
+    const piece = shapedLike(part.text).includes('[') && !/^[\w.]+\[[\w-]+\]$/.test(part.text);
+    if (isCopied(part) || !measured.includes(part) || !piece) return part;
+    const text = fresh(`${part.base}_block`);
+    names.push(`${text} = ${part.text}`);
+    return { ...part, text };
+  });
+  return { parts, names };
 }
 
 interface Group {

@@ -1,5 +1,5 @@
 import type { Rule } from './rule';
-import { copies, costText, sinkText, sourceText, when } from './wording';
+import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
 
 export const ikb101: Rule = {
   code: 'IKB101',
@@ -16,12 +16,14 @@ export const ikb101: Rule = {
     fixSafety:
       'The result is the same up to the order of floating-point additions; parameters and `state_dict` stay as they are. It is not offered when a normalization runs over the concatenated axis, when the layer is not plainly an `nn.Linear` (norms, hooks, adapters, subclasses, replaced modules), when a name is bound again or a tensor is written between the copy and the layer, also by a function of the file that is called there; a call of an unknown function on such a tensor is a printed condition. The blocks are taken to have the dtype of the weight, as features of a model have: only `cat` converts a block of integers or booleans, so that one is refused when its text, annotation, name or use as an index shows it. One that shows it nowhere makes the split stop with a dtype error at its first call; it never gives another number.',
     limits:
-      "Silent where the copies are filled, masked or noised row by row before the layer, where a normalization runs over the concatenation, over masks and ids, where an index is not known to take rows several times, and for sums whose copied terms were multiplied before they were copied. An index that only its name gives away (`user_idx`) is reported as information. A copy of something that was projected before is still reported where it meets another layer: that product too is the same for every copy. What other files do to a layer from outside (a subclass that replaces it, a hook that a training script sets) is not seen. Little is gained below about three copies per row, or where the copied block is much narrower than the layer's output: in plain PyTorch the product of each row is then copied at that width, which `ikbo_lens.cat_linear` avoids.",
+      "Silent where the copies are filled, masked or noised row by row before the layer, where a normalization runs over the concatenation, over masks and ids, where an index is not known to take rows several times, and for sums whose copied terms were multiplied before they were copied. An index that only its name gives away (`user_idx`) is reported as information. A copy of something that was projected before is still reported where it meets another layer: that product too is the same for every copy. What other files do to a layer from outside (a subclass that replaces it, a hook that a training script sets) is not seen. Little is gained below about three copies per row (two are reported as information), or where the copied block is much narrower than the layer's output: in plain PyTorch the product of each row is then copied at that width, which `ikbo_lens.cat_linear` avoids.",
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
   },
   match: (match) => match.code === 'IKB101',
   message(match) {
     const joined = match.form?.axis === null ? 'added to other values' : 'concatenated';
+    const handed = handedOver(match);
+    if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} and ${joined}, ${handed}`;
     return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
   },
   rewrites: [

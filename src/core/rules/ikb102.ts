@@ -1,5 +1,5 @@
 import type { Rule } from './rule';
-import { copies, costText, sinkText, sourceText, when } from './wording';
+import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
 
 export const ikb102: Rule = {
   code: 'IKB102',
@@ -14,11 +14,13 @@ export const ikb102: Rule = {
     fixSafety:
       'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Where a stage draws random numbers per row in training (dropout) or takes statistics over the rows (batch normalization), that is a printed condition. Not offered when something else reads the copies, or when what stands between copy and layer is not known to work row by row.',
     limits:
-      'Silent where anything on the way takes rows together or makes them differ: batch statistics aside, normalization over rows, a softmax over rows, noise, a mask per row. Modules whose class is not in the project are not looked through. Class and query tokens are reported as information: the copies are few, and what they cost is mostly not worth a change.',
+      'Silent where anything on the way takes rows together or makes them differ: batch statistics aside, normalization over rows, a softmax over rows, noise, a mask per row. Modules whose class is not in the project are not looked through: what is handed to one as `inputs_embeds` or `query_embeds` is reported as information, since its first layer projects equal rows and the deeper ones may not. Class and query tokens are reported as information: the copies are few, and what they cost is mostly not worth a change.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],
   },
   match: (match) => match.code === 'IKB102',
   message(match) {
+    const handed = handedOver(match);
+    if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} ${handed}`;
     return match.minor
       ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; the copied rows give equal results${costText(match)}`
       : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, which then computes equal rows${costText(match)}`;

@@ -16,7 +16,7 @@ export const ikb201: Rule = {
     fixSafety:
       'Folding needs groups of equal size and no causal mask; a mask must be folded with the queries. Otherwise `ikbo_lens.attention` takes the index. Refused when a name is rebound between copy and attention.',
     limits:
-      'Only calls that are known to be attention count: `F.scaled_dot_product_attention`, `nn.MultiheadAttention`, the flash and xformers functions. A decoder behind an unknown class is left alone, and rewrites are written for `F.scaled_dot_product_attention` only. Views that attention reads as they are (`expand` without a copy) cost nothing and are shown with `--hints` only. Copies of a batch that is hardly larger than the number of sources are reported all the same: the ratio is mostly not in the text.',
+      'Only calls that are known to be attention count: `F.scaled_dot_product_attention`, `nn.MultiheadAttention`, the flash and xformers functions. A decoder behind an unknown class counts by its keyword alone (`encoder_hidden_states`, `memory`), and rewrites are written for `F.scaled_dot_product_attention` only. Views that attention reads as they are (`expand` without a copy) cost nothing and are shown with `--hints` only. Copies of a batch that is hardly larger than the number of sources are reported all the same: the ratio is mostly not in the text.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html'],
   },
   match: (match) => match.code === 'IKB201',

@@ -19,6 +19,15 @@ export const ikb301: Rule = {
   },
   match: (match) => match.code === 'IKB301',
   message(match) {
+    const [block] = match.form?.blocks ?? [];
+    const joined =
+      (match.form?.blocks.length ?? 0) > 1
+        ? 'concatenated'
+        : (block?.terms.length ?? 0) > 1
+          ? 'added to other values'
+          : null;
+    if (joined !== null)
+      return `${sourceText(match)} is copied ${copies(match)} and ${joined} in an operand of ${sinkText(match)}${when(match)}; the product of that part can read one copy${costText(match)}`;
     return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product can read one copy${costText(match)}`;
   },
   rewrites: [

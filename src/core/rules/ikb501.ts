@@ -14,7 +14,7 @@ export const ikb501: Rule = {
     fixSafety:
       'Safe: the rows that are multiplied are the same constant; the product is copied instead, or broadcasts.',
     limits:
-      'Reported from the sizes in the model: a dynamic axis that is 1 whenever the model runs is no cost and reported all the same.',
+      'Silent for models whose inputs all have fixed sizes: there every size is baked in. Copies to sizes that follow an input are reported by the rule of their kind.',
     references: ['https://onnx.ai/onnx/operators/onnx__Expand.html'],
   },
   match: (match) => match.code === 'IKB501',

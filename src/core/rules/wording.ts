@@ -12,14 +12,22 @@ export const short = (text: string): string => {
 };
 
 export const sourceText = (match: Match): string => {
-  const source = match.replicas[0]?.sourceExpression;
-  return source ? `\`${short(source.text)}\`` : 'a tensor';
+  const [replica] = match.replicas;
+  const text = replica?.sourceExpression?.text ?? replica?.listed;
+  return text ? `\`${short(text)}\`` : 'a tensor';
 };
 
 /** "once per row of `n`", "by `idx`". */
 export function copies(match: Match): string {
   const [replica] = match.replicas;
   if (!replica) return 'many times';
+  if (match.times.length > 0) {
+    const factors = match.times.map((text) => (text !== null && !/^[\w.[\]-]+$/.test(text) ? `(${text})` : text));
+    return factors.includes(null) ? 'many times' : `\`${short(factors.join(' * '))}\` times`;
+  }
+  const counts =
+    replica.map.kind === 'indexed' ? /^arange\(\)\.repeat_interleave\((.*)\)$/.exec(replica.map.index)?.[1] : null;
+  if (counts) return `as often as \`${short(counts)}\` says`;
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
   const ratio = replica.ratio && !isOne(replica.ratio) ? factors([replica.ratio]) : null;
   const text = replica.mapText ?? ratio;
@@ -28,8 +36,20 @@ export function copies(match: Match): string {
 
 export const sinkText = (match: Match): string => {
   const { node } = match.sink;
-  const fn = node.children.find((c) => c.field === 'function');
-  return `\`${short(fn ? textOf(fn) : textOf(node))}\``;
+  const fn = node.children.find((c) => c.field === 'function') ?? node;
+  const text = textOf(fn).replace(/\s+/g, ' ');
+  const method = fn.kind === 'attribute' ? fn.children.find((c) => c.field === 'attribute') : undefined;
+  // Of a long receiver its method says more than its beginning.
+  return text.length > MAX && method ? `\`….${short(textOf(method))}\`` : `\`${short(text)}\``;
+};
+
+/** What a callee that is not known does with the copies, as far as the keyword says. */
+export const handedOver = (match: Match): string | null => {
+  const { keyword } = match.sink;
+  return (
+    keyword &&
+    `into \`${keyword}\` of ${sinkText(match)}${when(match)}, whose first layer, by that keyword, projects every copy${costText(match)}`
+  );
 };
 
 /** Two conditions at most, each whole: half of one may say the opposite. */
