@@ -76,7 +76,7 @@ describe('bench arms', () => {
           const dims = op === 'attention' ? attention : { ...LINEAR, Kc: 9, N: 4 };
           const all = ids({ op, dims, grouping, python: 'python3' }, kind);
           assert.equal(new Set(all).size, all.length, all.join());
-          assert.equal(all.filter((id) => id.startsWith('ikbo')).length, kind === 'cuda' && op !== 'attention' ? 2 : 1);
+          assert.equal(all.filter((id) => id.startsWith('ikbo')).length, kind === 'cuda' ? 2 : 1);
         }
   });
   it('pads for PyTorch only where K needs it', () => {
