@@ -52,6 +52,20 @@ class Moe(nn.Module):
             start += count
         return torch.cat(outputs)
 `,
+  'copies that something from a list was added to, filled at positions that are not known': `
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 4, 16))
+        self.fc = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16))
+
+    def forward(self, x, pairs):
+        rows = self.token.repeat(x.shape[0], 1, 1)
+        deltas = [0.0] * 4
+        for i, j in pairs:
+            deltas[i] = deltas[i] + x[:, j]
+        return self.fc(rows + deltas[2])
+`,
 };
 
 describe('stays quiet on', () => {

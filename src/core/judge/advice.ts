@@ -62,6 +62,7 @@ export function adviceMatch(
     size,
     via: null,
     local: true,
+    times: [],
     minor: false,
   };
 }

@@ -15,6 +15,8 @@ export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): Rule
 
 function productCode(hit: SinkHit, operand: Operand): RuleCode {
   if (hit.implicit) return 'IKB302';
+  // Along a batch axis each copy meets another matrix: no part of the product is the same, but one copy is enough.
+  if (hit.via === 'block' && hit.axisRole === 'batch') return 'IKB301';
   if (hit.via === 'block') return blockCode(operand.value, hit);
   if (hit.axisRole !== 'row' && movable(hit)) return 'IKB303';
   if (hit.axisRole === 'head') return 'IKB202';

@@ -91,6 +91,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
     mapNode: node,
     origin,
     sourceExpression: sourceOf(origin, replica, event),
+    listed: isListed(origin) ? firstListed(origin) : null,
     evidence: replica.evidence,
   };
 }
@@ -108,16 +109,15 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
     list?.children.filter(
       (c) => c.kind !== 'keyword_argument' || /^(repeats|size|dims)$/.test(textOf(childOf(c, 'name') ?? c)),
     ) ?? [];
-  const values = given
-    .map((c) => (c.kind === 'keyword_argument' ? (childOf(c, 'value') ?? c) : c))
-    .flatMap((c) => (c.kind === 'tuple' || c.kind === 'list' ? c.children : [c]));
   const method = list && childOf(origin, 'function');
+  const values = given
+    .slice(isLibrary(method) && given.length > 1 ? 1 : 0)
+    .map((c) => (c.kind === 'keyword_argument' ? (childOf(c, 'value') ?? c) : c))
+    .flatMap((c) => (c.kind === 'tuple' || c.kind === 'list' ? c.children : [c]))
+    .filter((c) => c.kind !== 'string');
   const name = method ? textOf(method).split('.').pop() : '';
   if (name === 'repeat_interleave') {
-    const at =
-      method?.kind === 'attribute' && !/^torch$/.test(textOf(childOf(method, 'object') ?? method))
-        ? values[0]
-        : values[1];
+    const [at] = values;
     return { text: at ? textOf(at) : null, node: at ?? null };
   }
   if (name === 'expand_as' || /\.(shape|size\(\))$/.test(values.length === 1 && values[0] ? textOf(values[0]) : '')) {
@@ -132,11 +132,24 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
 }
 
+/** `torch.tile(x, ..)`, whose first argument is what `x.tile(..)` has in front. */
+const isLibrary = (fn: Node | null): boolean => {
+  const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;
+  return fn !== null && (!object || /^(torch|F|einops|np)$/.test(textOf(object)));
+};
+
 /** The same tensor listed several times: neither a source nor a count stands there as an expression of its own. */
 const isListed = (origin: Node): boolean => {
   const fn = origin.kind === 'call' ? childOf(origin, 'function') : null;
   return fn !== null && /(^|\.)(cat|concat|concatenate|stack)$/.test(textOf(fn));
 };
+
+/** The text of the first item: a name, no longer expression. */
+function firstListed(origin: Node): string | null {
+  const items = childOf(origin, 'arguments')?.children[0]?.children ?? [];
+  const [first] = items;
+  return first && /^[\w.]+$/.test(textOf(first)) ? textOf(first) : null;
+}
 
 function findText(node: Node, text: string): Node | null {
   if (textOf(node) === text) return node;
@@ -157,8 +170,7 @@ function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression 
   else if (origin.kind === 'call') {
     const fn = childOf(origin, 'function');
     const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;
-    const library = object ? /^(torch|F|einops|np)$/.test(textOf(object)) : true;
-    node = library ? (childOf(origin, 'arguments')?.children[0] ?? null) : object;
+    node = isLibrary(fn) ? (childOf(origin, 'arguments')?.children[0] ?? null) : object;
   }
   if (!node) return null;
   return {
@@ -209,6 +221,7 @@ export function sinkOf(event: SinkEvent, operand: Operand): Sink {
       : null,
     side: operand.role === 'left' || operand.role === 'right' ? operand.role : null,
     outWidth: event.outWidth,
+    keyword: event.keyword,
   };
 }
 

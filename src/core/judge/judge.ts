@@ -1,16 +1,17 @@
 /** Collects what reaches sinks and keeps, for each broadcast, the one finding that matters. */
-import { bound, costOf, renamed } from '../cost/cost';
+import { bound, costOf, factors, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, valueOf } from '../tensor/dim';
+import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
-import type { Match, PathStep } from './match';
+import type { LinearForm, Match, PathStep, RuleCode } from './match';
 import { isProjectedSum } from './projected';
 
 export type DimNames = ReadonlyMap<string, readonly string[]>;
@@ -64,8 +65,15 @@ const rank = ({ event, hit, materialized }: Candidate): number =>
   (isLocal(event, hit) ? 2 : 0) +
   (hit.replica.when.length === 0 ? 1 : 0);
 
-/** The first sink that a replica reaches counts, unless a later one says more. */
-const better = (a: Candidate, b: Candidate): boolean => rank(a) > rank(b);
+/**
+ * The first sink that a replica reaches counts, unless a later one says more. One in the same function says more only
+ * if it is reached as often: behind `if .. elif ..` without an `else` stands what is left when neither ran.
+ */
+const better = (a: Candidate, b: Candidate): boolean =>
+  rank(a) > rank(b) && !(sameKind(a, b) && a.hit.replica.when.length > b.hit.replica.when.length);
+
+const sameKind = (a: Candidate, b: Candidate): boolean =>
+  a.materialized === b.materialized && (a.hit.via === 'rows') === (b.hit.via === 'rows');
 
 function isLocal(event: SinkEvent, hit: SinkHit): boolean {
   const origin = nodeAt(hit.replica.origin);
@@ -78,7 +86,7 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   const origin = nodeAt(replica.origin);
   if (!origin) return null;
   const written = replica.written ? nodeAt(replica.written) : materialized ? event.node : null;
-  const path = pathOf(origin, written, replica.trail, event.node, event.callee);
+  const path = pathOf(origin, written, replica.trail, event);
   const first = replicaFact(hit.axis, hit.carrier, hit.replica, event);
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
   const name = (dim: Dim): Dim => renamed(dim, (symbol) => nameOf(symbol, bindings, names));
@@ -107,9 +115,35 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     size: (dim) => bound(name(dim), bindings),
     via: viaOf(replica.trail),
     local: isLocal(event, hit),
-    minor: hit.via === 'rows',
+    times: timesOf(hit, event),
+    minor:
+      hit.via === 'rows' ||
+      (event.keyword !== null && code !== 'IKB201') ||
+      (code === 'IKB101' && valueOf(first.ratio) === 2) ||
+      isAppended(event, hit, code, form),
   };
 }
+
+/** How often where the same copy runs over several axes (`x.expand(b, t, -1)`): the sizes of all of them. */
+function timesOf(hit: SinkHit, event: SinkEvent): readonly (string | null)[] {
+  const { start, path } = hit.replica.origin;
+  const same = axesWithReplica(hit.carrier).filter(
+    ({ replica: { origin } }) => origin.start === start && origin.path === path,
+  );
+  if (same.length < 2) return [];
+  return same.map(({ axis, replica }) => {
+    const { mapText, ratio } = replicaFact(axis, hit.carrier, replica, event);
+    const text = mapText ?? factors([ratio]);
+    return text.includes('?') ? null : text;
+  });
+}
+
+/** Rows put behind those of another operand of activations, such as a bias key: few, as class tokens are. */
+const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: LinearForm | null): boolean =>
+  code === 'IKB301' &&
+  hit.via === 'block' &&
+  form?.axis !== null &&
+  event.operands.every((o) => o.value.content !== 'parameter');
 
 /** A variable that holds the size: one that is bound, if there is one. */
 function nameOf(symbol: string, bindings: Readonly<Record<string, number>>, names: DimNames): string | null {
@@ -125,10 +159,10 @@ const sizer =
       bindings,
     );
 
-/** Sizes of the carrier, where the rank is known. */
+/** Sizes of the carrier, where the rank is known. A copied axis of unknown size has no name in what was copied. */
 function dimsOf(t: Tensor) {
   const n = rankOf(t.shape);
-  return n === null ? null : t.shape.head.map((_, i) => axisAt(t, i).dim);
+  return n === null ? null : t.shape.head.map((axis, i) => (axis.replica ? axis.dim : axisAt(t, i).dim));
 }
 
 /** The call through which a part made in another file came. */
@@ -141,8 +175,7 @@ function pathOf(
   origin: Node,
   written: Node | null,
   trail: Trail | null,
-  sink: Node,
-  callee: string,
+  { node: sink, callee, keyword }: SinkEvent,
 ): readonly PathStep[] {
   const steps: PathStep[] = [];
   for (let at = trail; at; at = at.before) {
@@ -150,6 +183,11 @@ function pathOf(
     if (node) steps.unshift({ node, what: at.what, kind: /^cat/.test(at.what) ? 'concatenate' : 'write' });
   }
   const what = written === origin ? 'replicates and writes every copy' : 'replicates as a view';
-  const last = written === sink ? `${callee} copies the view and contracts it` : `${callee} reads every copy`;
+  const last =
+    keyword !== null
+      ? `${callee} takes the copies as ${keyword}`
+      : written === sink
+        ? `${callee} copies the view and contracts it`
+        : `${callee} reads every copy`;
   return [{ node: origin, what, kind: 'origin' }, ...steps, { node: sink, what: last, kind: 'sink' }];
 }

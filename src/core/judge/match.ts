@@ -54,7 +54,12 @@ export interface Match {
   readonly via: Node | null;
   /** True when origin and sink are in the same function body: only then edits are possible. */
   readonly local: boolean;
-  /** Information level only: CLS and query tokens (a replica that is a few rows of the sink's input). */
+  /** How often the source is copied where the copy runs over several axes: their sizes as written; else empty. */
+  readonly times: readonly (string | null)[];
+  /**
+   * Information level only: CLS and query tokens (a replica that is a few rows of the sink's input), two copies in a
+   * concatenation, for which splitting does not pay, and what is handed to a callee that is not known.
+   */
   readonly minor: boolean;
 }
 
@@ -86,6 +91,8 @@ export interface Sink {
   readonly side: 'left' | 'right' | null;
   /** Width of the product's output along the axis that the weight makes (N), where known. */
   readonly outWidth: Dim;
+  /** Of a callee that is not known: the keyword that says what it does with the copies (`query_embeds`). */
+  readonly keyword: string | null;
 }
 
 export interface ModuleFacts {
@@ -120,6 +127,8 @@ export interface ReplicaFact {
   readonly origin: Node;
   /** The un-replicated expression: the receiver of `.repeat_interleave`, the `u` of `u[idx]`. */
   readonly sourceExpression: Expression | null;
+  /** What is listed several times (`torch.cat([x, x])`), which has no source expression: its text, for messages. */
+  readonly listed: string | null;
   /** `named`: only the index's name says that it is many-to-one; a suggestion at most. */
   readonly evidence: 'strong' | 'named';
 }

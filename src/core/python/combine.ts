@@ -2,7 +2,16 @@
 import { constant } from '../tensor/dim';
 import { concatenate } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading } from '../tensor/replicate';
-import { UNKNOWN_SHAPE, exactShape, freeAxis, rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import {
+  UNKNOWN_SHAPE,
+  exactShape,
+  freeAxis,
+  mapAxes,
+  position,
+  rankOf,
+  tensor,
+  withoutReplicas,
+} from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, opaque } from './access';
@@ -24,8 +33,14 @@ export function concatenateValues(
   if (!first) return opaque(place);
   const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
   if (same && dim >= 0) return repeatedAlong(first, dim, values.length, place);
-  return concatenate(values, dim, place);
+  return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
+
+/** Of a list that may hold more: how many there are is not known. */
+const ofUnknownLength = (t: Tensor, dim: number): Tensor => {
+  const at = position(t.shape, dim);
+  return { ...t, shape: mapAxes(t.shape, (axis, i) => (i === at ? { ...axis, dim: null } : axis)) };
+};
 
 /** `[x] * n` or `[x, x, x]`: the same tensor joined with itself is a repeat in disguise. */
 function repeatedAlong(t: Tensor, dim: number, count: number, place: Place): Tensor {
@@ -41,11 +56,11 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   const [first] = values;
   if (!listed || !first) return opaque(place);
   const one = applyView(first, unsqueeze(dim), place);
-  if (values.length === 1 && listed.open) return { ...one, form: null };
+  if (values.length === 1 && listed.open) return ofUnknownLength({ ...one, form: null }, dim);
   const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
   if (same && dim >= 0) return repeatedAlong(one, dim, values.length, place);
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
-  return concatenate(blocks, dim, place);
+  return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
 }
 
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {

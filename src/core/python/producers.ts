@@ -12,6 +12,7 @@ const PRODUCER = new RegExp(
     '\\benable_gqa\\s*=\\s*True',
     // The same tensor stacked or concatenated several times.
     '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
+    '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
   ].join('|'),
 );
 /** Rows picked by an index that the same function sums by. */

@@ -146,12 +146,17 @@ function pointwiseForm(values: readonly Tensor[], place: Place, what: string): F
   const [holder, second] = values.filter((v) => v.form && v.form.axis !== null && carriesReplica(v));
   const form = holder?.form;
   if (!holder || !form || form.axis === null || second) return null;
+  const { axis: along } = form;
   const others = values.filter((v) => v !== holder);
   const blocks: Block[] = form.blocks.map((block) => {
     const atom = atomOf(block, holder);
     // Another operand is cut like the concatenation: whether it varies along other axes is what counts.
     const value = pointwise([{ ...atom, form: null }, ...others], place, what);
-    return { ...block, terms: [{ coefficient: 1, factors: [{ ...value, place: atom.place }] }] };
+    const at = position(value.shape, along);
+    const shape = value.shape.exact
+      ? mapAxes(value.shape, (a, i) => (i === at ? { ...a, dim: block.width } : a))
+      : value.shape;
+    return { ...block, terms: [{ coefficient: 1, factors: [{ ...value, shape, place: atom.place }] }] };
   });
   return { ...form, blocks, after: [...form.after, place] };
 }

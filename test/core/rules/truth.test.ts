@@ -1,0 +1,172 @@
+/** What messages claim: counts, sizes, sinks and levels, each of which was once wrong on code in the wild. */
+import assert from 'node:assert/strict';
+import type { Finding } from '../../../src/core/finding';
+import { findingsOf } from '../rewrite/cases';
+
+interface Claim {
+  readonly init: readonly string[];
+  readonly forward: readonly string[];
+  readonly signature?: string;
+  readonly rule: string;
+  readonly level: Finding['level'];
+  readonly message: RegExp;
+}
+
+const TOKEN = 'self.token = nn.Parameter(torch.zeros(1, 1, 16))';
+const PLACES = 'self.places = nn.Parameter(torch.zeros(1, 65, 16))';
+const LAYER = 'self.fc = nn.Linear(16, 8)';
+
+const CLAIMS: Readonly<Record<string, Claim>> = {
+  'a token costs its own rows, also behind position embeddings of all rows': {
+    init: [TOKEN, PLACES, LAYER],
+    forward: [
+      'b, n, d = x.shape',
+      'x = torch.cat([self.token.expand(b, -1, -1), x], dim=1)',
+      'return self.fc(x + self.places[:, :(n + 1)])',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /: b\*32 bytes per call/,
+  },
+  'copies along two axes are multiplied': {
+    init: [TOKEN, LAYER],
+    forward: ['b, t, d = x.shape', 'return self.fc(self.token.expand(b, t, -1).contiguous())'],
+    rule: 'IKB102',
+    level: 'warning',
+    message: /copied `b \* t` times/,
+  },
+  'the sizes of a function are behind its tensor': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: ['u = torch.tile(user.unsqueeze(1), [1, x.shape[1], 1])', 'return self.fc(torch.cat([u, x], dim=-1))'],
+    signature: 'user, x',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /copied `x\.shape\[1\]` times/,
+  },
+  'repeats that are counts': {
+    init: [LAYER],
+    forward: ['return self.fc(torch.repeat_interleave(user, counts, dim=0))'],
+    signature: 'user, counts: torch.Tensor',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /copied as often as `counts` says before/,
+  },
+  'what a list joins with itself has a name': {
+    init: [LAYER],
+    forward: ['b, t, d = x.shape', 'return self.fc(torch.cat([x, x], dim=0))'],
+    rule: 'IKB102',
+    level: 'warning',
+    message: /^`x` is copied `2` times/,
+  },
+  'two copies are hardly worth a split': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: ['b, t, d = x.shape', 'return self.fc(torch.cat([torch.cat([x, x], dim=0), y], dim=-1))'],
+    signature: 'x, y',
+    rule: 'IKB101',
+    level: 'information',
+    message: /^`x` is copied `2` times and concatenated/,
+  },
+  'a size that is one thing or another has no other name': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: [
+      'if m > 0:',
+      '    x = x[:, :m, :]',
+      'u = user.unsqueeze(1).expand(-1, x.size(1), -1)',
+      'return self.fc(torch.cat([u, x], dim=-1))',
+    ],
+    signature: 'user, x, m',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /the same for every copy$/,
+  },
+  'a list that grows in a loop has no known length': {
+    init: ['self.token = nn.Parameter(torch.zeros(1, 4, 16))', LAYER],
+    forward: [
+      'rows = []',
+      'for i in range(n):',
+      '    rows.append(x[i].sum())',
+      'rows = torch.stack(rows, dim=0)',
+      'return self.fc(self.token.expand(rows.shape[0], -1, -1))',
+    ],
+    signature: 'x, n',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /: rows\.shape\[0\]\*128 bytes/,
+  },
+  'a model of unknown class projects at first, and nothing is said of what follows': {
+    init: [TOKEN, 'self.model = make()'],
+    forward: [
+      'q = self.token.expand(x.shape[0], -1, -1)',
+      'return self.model(query_embeds=q, encoder_hidden_states=x)',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /into `query_embeds` of `self\.model`, whose first layer, by that keyword, projects every copy/,
+  },
+  'each of several weights meets its own copy': {
+    init: ['self.w = nn.Parameter(torch.zeros(4, 32, 8))'],
+    forward: ['a = action.unsqueeze(0).repeat_interleave(4, dim=0)', 'return torch.cat([x, a], dim=-1) @ self.w'],
+    signature: 'x, action',
+    rule: 'IKB301',
+    level: 'warning',
+    message: /copied `4` times and concatenated in an operand of .*; the product of that part can read one copy/,
+  },
+  'a row put behind keys is few': {
+    init: ['self.bias = nn.Parameter(torch.zeros(1, 1, 16))'],
+    forward: ['v = torch.cat([v, self.bias.repeat(v.shape[0], 1, 1)], dim=1)', 'return torch.bmm(p, v)'],
+    signature: 'p, v',
+    rule: 'IKB301',
+    level: 'information',
+    message: /concatenated in an operand of `torch\.bmm`/,
+  },
+  'a sink behind branches counts less than one on the way': {
+    init: [TOKEN, LAYER, 'self.block = Block()'],
+    forward: [
+      'x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)',
+      "if kind == 'a':",
+      '    x = self.block(x)',
+      "elif kind == 'b':",
+      '    x = self.block(x)',
+      'return self.fc(x)',
+    ],
+    signature: 'x, kind',
+    rule: 'IKB102',
+    level: 'information',
+    message: /that `self\.inner` reads/,
+  },
+};
+
+const moduleOf = ({ init, forward, signature }: Claim): string => `
+import torch
+import torch.nn as nn
+from elsewhere import make
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        y = self.inner(x)
+        return x + torch.bmm(y, y.transpose(1, 2)).sum(-1, keepdim=True)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+${init.map((line) => `        ${line}\n`).join('')}
+    def forward(self, ${signature ?? 'x'}):
+${forward.map((line) => `        ${line}\n`).join('')}`;
+
+describe('messages are true:', () => {
+  for (const [what, claim] of Object.entries(CLAIMS)) {
+    it(what, async () => {
+      const findings = await findingsOf(moduleOf(claim));
+      assert.deepEqual(
+        findings.map(({ rule, level }) => ({ rule, level })),
+        [{ rule: claim.rule, level: claim.level }],
+        JSON.stringify(findings, null, 2),
+      );
+      assert.match(findings[0]?.message ?? '', claim.message);
+    });
+  }
+});
