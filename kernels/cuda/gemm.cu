@@ -318,7 +318,8 @@ IKBO_DEVICE void run(const GemmWork &work) {
 
 // nn: B contiguous in n; nt: B contiguous in k.
 #define IKBO_KERNEL(name, T, Size, transposed, aligned)                                                                \
-    extern "C" __global__ void __launch_bounds__(Size::threads, Size::residents) name(const __grid_constant__ GemmWork work) {       \
+    extern "C" __global__ void __launch_bounds__(Size::threads, Size::residents)                                       \
+        name(const __grid_constant__ GemmWork work) {                                                                  \
         run<T, Size, transposed, aligned>(work);                                                                       \
     }
 #define IKBO_FORMS(type, T)                                                                                            \
