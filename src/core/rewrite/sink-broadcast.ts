@@ -99,10 +99,11 @@ function rowWise(layer: Layer | null): string[] {
   if (taking) refuse(`\`${shortly(taking)}\` takes rows together`);
   const name = (stage: Node): string => callOf(stage)?.method ?? '';
   const random = unknown.filter((stage) => /Dropout|RReLU/.test(name(stage)));
+  const drawn = [...new Set(random.map(name))].join(' and ');
   const batch = unknown.filter((stage) => /BatchNorm/.test(name(stage)));
   return [
     ...(random.length > 0
-      ? ['in training, all copies of a row then share one dropout mask; in evaluation nothing changes']
+      ? [`in training, all copies of a row then share one draw of ${drawn}; in evaluation nothing changes`]
       : []),
     ...(batch.length > 0
       ? ['the model is in evaluation mode: in training, batch statistics would count each row once and not its copies']

@@ -155,7 +155,7 @@ describe('what a sunk broadcast refuses, and what it makes a suggestion', () => 
   });
   check('row-wise stages', mlp('nn.GELU(), nn.LayerNorm(5), nn.Linear(5, 2)'), 'safe', null);
   check('batch statistics', mlp('nn.BatchNorm1d(5)'), 'suggestion', /batch statistics/);
-  check('dropout', mlp('nn.Dropout(0.1), nn.Linear(5, 2)'), 'suggestion', /dropout mask/);
+  check('dropout', mlp('nn.Dropout(0.1), nn.Linear(5, 2)'), 'suggestion', /one draw of Dropout/);
   check('a stage that is not known', mlp('Mystery(5)'), 'suggestion', /row by row/);
   check(
     'a second reader',

@@ -28,7 +28,7 @@ describe('rewrites: stages behind a layer', () => {
   check('softmax over the columns', stages('nn.Softmax(dim=-1)'), { tier: 'safe' }, id);
   check('softmax over an axis', stages('nn.Softmax(dim=1)'), { tier: 'suggestion', reason: /row by row/ }, id);
   check('a pooling', stages('nn.AvgPool1d(2)'), together, id);
-  check('a random slope', stages('nn.RReLU()'), { tier: 'suggestion', reason: /dropout mask/ }, id);
-  const both: Expected = { tier: 'suggestion', reason: /dropout mask.*; every stage .* row by row/ };
+  check('a random slope', stages('nn.RReLU()'), { tier: 'suggestion', reason: /one draw of RReLU/ }, id);
+  const both: Expected = { tier: 'suggestion', reason: /one draw of Dropout.*; every stage .* row by row/ };
   check('dropout and something unknown', stages('nn.Dropout(0.1)', 'Mystery(5)'), both, id);
 });
