@@ -169,13 +169,22 @@ function throughIndex(s: Shrinker, operator: Operator, data: Value, axis: number
 const INT64 = 7;
 const FLOAT = 1;
 
-function int64Index(s: Shrinker, index: Value): string {
+function int64Index(s: Shrinker, given: Value): string {
   const { builder } = s.place;
+  const index = beforeUnsqueeze(s, given);
   const { element } = builder.program.infer.of(index);
   const long =
     element === INT64 ? index.name : addNode(s.place, 'Cast', [index.name], { attributes: { to: BigInt(INT64) } });
   // GatherND has one index component per row, in an axis of its own.
   return builder.program.shape(index)?.length === 1 ? long : addNode(s.place, 'Reshape', [long, ints(builder, [-1])]);
+}
+
+/** GatherND wants [B, 1] of what is a vector before: the vector itself, so that all lookups by it are seen to be alike. */
+function beforeUnsqueeze({ place }: Shrinker, index: Value): Value {
+  const { producer } = index;
+  const [vector] = producer?.inputs ?? [];
+  const lifted = producer?.node.op === 'Unsqueeze' && isVisible(producer, place) && vector;
+  return lifted && place.builder.program.shape(vector)?.length === 1 ? vector : index;
 }
 
 /** An operator after the copy, repeated on small inputs. */
