@@ -124,11 +124,13 @@ export function foldedQueries(
   ];
 }
 
-/** Takes a keyword argument away, with the comma in front of it. */
+/** Takes a keyword argument away, with the comma in front of it, or behind it where it is the first. */
 export function withoutArgument(argument: Node): Edit {
   const { text } = argument.file;
-  const comma = /,\s*$/.exec(text.slice(0, argument.start));
-  return { start: argument.start - (comma?.[0].length ?? 0), end: argument.end, text: '' };
+  const before = /,\s*$/.exec(text.slice(0, argument.start));
+  const after = before ? null : /^\s*,\s*/.exec(text.slice(argument.end));
+  const start = argument.start - (before?.[0].length ?? 0);
+  return { start, end: argument.end + (after?.[0].length ?? 0), text: '' };
 }
 
 /** Plainly in single or double precision. */
