@@ -49,7 +49,7 @@ export function activate(context: vscode.ExtensionContext): void {
     command('ikboLens.verify', (target) => verifyRewrite(server, output, parseVerifyTarget(target))),
     registerModelFiles(server),
     registerModelEditor(),
-    command(REWRITE_COMMAND, (uri, only) => rewriteModel(server, uri, only)),
+    command(REWRITE_COMMAND, (uri, only, target) => rewriteModel(server, uri, only, target)),
     command(MEASURE_COMMAND, (uri, finding) => measureModel(server, uri, finding)),
     command(CHAIN_COMMAND, (uri, rule, line) => chain.show(uri, rule, line)),
     command(REVEAL_COMMAND, revealLine),

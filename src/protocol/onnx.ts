@@ -1,12 +1,13 @@
 /**
  * How an ONNX model is shown as text in the editor: the text of `/dir/model.onnx` is the document
  * `ikbo-onnx:/dir/model.onnxtxt`, and what a rewrite would make of it is the same with `only=IKB101:27` as query (several
- * are separated by commas; `only=` alone is every rewrite). The server reads the files, the extension shows the texts.
+ * are separated by commas; `only=` alone is every rewrite; `&target=ikbo` uses operators of ai.ikbo). The server reads the files, the extension shows the texts.
  */
 export const MODEL_SCHEME = 'ikbo-onnx';
 export const MODEL_LANGUAGE = 'onnx';
 
-/** The extension's commands that code actions and lenses name: rewrite and measure (uri, only), chain (uri, rule, line). */
+/** The extension's commands that code actions and lenses name: rewrite (uri, only, target),
+ * measure (uri, only), chain (uri, rule, line). */
 export const REWRITE_COMMAND = 'ikboLens.rewriteModel';
 export const MEASURE_COMMAND = 'ikboLens.measureModel';
 export const CHAIN_COMMAND = 'ikboLens.showChain';

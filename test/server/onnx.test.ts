@@ -24,15 +24,16 @@ describe('texts of models', () => {
   let document: ModelDocument;
   let folder = '';
   before(() => {
-    document = openModelFile('m.onnx', text, { file: EXAMPLE, only: null });
+    document = openModelFile('m.onnx', text, { file: EXAMPLE, only: null, target: 'standard' });
     folder = mkdtempSync(join(tmpdir(), 'ikbo server ')); // with a blank: URIs escape it
   });
   after(() => rmSync(folder, { recursive: true }));
 
   it('have URIs that name the file and the rewrite', () => {
-    assert.deepEqual(parseModelUri(uri), { file: EXAMPLE, only: null });
+    assert.deepEqual(parseModelUri(uri), { file: EXAMPLE, only: null, target: 'standard' });
     assert.deepEqual(parseModelUri(`${uri}?only%3DIKB101%3A27%2CIKB102`)?.only, ['IKB101:27', 'IKB102']);
     assert.deepEqual(parseModelUri(`${uri}?only=`)?.only, []);
+    assert.equal(parseModelUri(`${uri}?only%3D%26target%3Dikbo`)?.target, 'ikbo');
     assert.equal(parseModelUri('file:///m.onnxtxt'), null);
     assert.equal(parseModelUri('no uri'), null);
     assert.deepEqual(placeOf(modelTextUri('/a b/c.onnx'), ['/a b']), { root: '/a b', path: 'c.onnx' });
@@ -58,7 +59,7 @@ describe('texts of models', () => {
     const file = join(folder, 'large.onnx');
     writeFileSync(file, largeModel(5));
     const shown = modelText(modelTextUri(file), context).text.split('\n');
-    const opened = openModelFile('large.onnx', shown.join('\n'), { file, only: null });
+    const opened = openModelFile('large.onnx', shown.join('\n'), { file, only: null, target: 'standard' });
     opened.index();
     rmSync(file);
     const row = shown.findIndex((line) => line.includes(' zero = '));
@@ -121,7 +122,7 @@ describe('texts of models', () => {
     assert.match(modelRewrite(rewritten, context).done.join(), /IKB101 on line \d+: Split the product/);
     const after = modelText(rewritten, context).text;
     assert.ok(!after.includes('[node_cat]') && after.includes('= Gather'));
-    assert.deepEqual(openModelFile('m', after, { file, only: [] }).check().findings, []);
+    assert.deepEqual(openModelFile('m', after, { file, only: [], target: 'standard' }).check().findings, []);
     const save = (target: string) =>
       saveModel({ uri: rewritten, target: pathToFileURL(target).href, verify: false }, context, '');
     const over = await save(file);
@@ -133,6 +134,23 @@ describe('texts of models', () => {
     assert.match(nowhere.problem ?? '', /was not written: no such file/);
   });
 
+  it('offer an operator of ai.ikbo where standard ones cannot help', () => {
+    const example = join(__dirname, '../../examples/onnx/target_attention.onnx');
+    const shown = modelText(modelTextUri(example), context).text;
+    const [finding] = openModelFile('m', shown, { file: example, only: null, target: 'standard' }).check().findings;
+    assert.deepEqual(
+      finding!.rewrites.map(({ id, tier }) => [id, tier]),
+      [
+        ['fold', 'none'],
+        ['ikbo', 'suggestion'],
+      ],
+    );
+    const rewritten = `${modelTextUri(example)}?only=IKB201:${finding!.line}&target=ikbo`;
+    assert.match(modelText(rewritten, context).text, /= ai\.ikbo\.BroadcastAttention \(/);
+    assert.equal(modelRewrite(rewritten, context).done.length, 1);
+    assert.equal(modelRewrite(rewritten.replace('&target=ikbo', ''), context).done.length, 0);
+  });
+
   it('name the sizes that are open', () => {
     assert.deepEqual(modelSizes(uri, context), { U: null, B: 1000 });
   });
@@ -142,10 +160,10 @@ describe('texts of models', () => {
     writeFileSync(broken, readFileSync(EXAMPLE).subarray(0, 3000));
     const shown = modelText(modelTextUri(broken), context).text;
     assert.match(shown, /^# broken\.onnx cannot be shown: .*\(byte \d+\)\n$/);
-    const opened = openModelFile('broken.onnx', shown, { file: broken, only: null });
+    const opened = openModelFile('broken.onnx', shown, { file: broken, only: null, target: 'standard' });
     assert.equal(opened.check().parsed, false);
     assert.equal(opened.index(), null);
-    const gone = openModelFile('gone.onnx', '', { file: join(folder, 'gone.onnx'), only: null });
+    const gone = openModelFile('gone.onnx', '', { file: join(folder, 'gone.onnx'), only: null, target: 'standard' });
     assert.match(gone.check().notes[0]?.message ?? '', /no such file/);
     assert.match(modelText(modelTextUri(join(folder, 'gone.onnx')), context).text, /no such file/);
   });

@@ -5,7 +5,7 @@ import type { Analysed } from './analyse';
 import type { OnnxMatch } from './judge/select';
 import { lineEdits } from './line-edits';
 import { readModel } from './read';
-import { planRewrites } from './rewrite';
+import { planRewrites, type Target } from './rewrite';
 import { pieceSource } from './splice';
 import { printModel, type ModelText } from './text';
 import { moveEdits } from './move-edits';
@@ -23,16 +23,35 @@ export function withRewrites(
   const lines = analysed.model.graph.nodes.length;
   return found.map(({ finding, match }, i) => ({
     ...finding,
-    rewrites: [
-      (i + 1) * lines > MAX_LINES ? tooMany(analysed, match) : offer(analysed, finding.path, text, printed, match),
-    ],
+    rewrites:
+      (i + 1) * lines > MAX_LINES ? [tooMany(analysed, match)] : offers(analysed, finding.path, text, printed, match),
   }));
 }
 
 const LAID_OUT = 'the comments and the layout of the text may go: it is written anew';
 
-function offer(analysed: Analysed, path: string, text: ModelText, printed: ModelText, match: OnnxMatch): Rewrite {
-  const { outcomes, pieces } = planRewrites(analysed, [match], false);
+/** With standard operators; where that is not possible, also with an operator of ai.ikbo that comes with its definition. */
+function offers(analysed: Analysed, path: string, text: ModelText, printed: ModelText, match: OnnxMatch): Rewrite[] {
+  const standard = offer(analysed, path, text, printed, match, 'standard');
+  if (standard.tier !== 'none' || match.events[0].code !== 'IKB201') return [standard];
+  const own = offer(analysed, path, text, printed, match, 'ikbo');
+  return own.id === 'ikbo' && own.tier !== 'none'
+    ? [standard, { ...own, tier: 'suggestion', reason: NEEDS_KERNEL }]
+    : [standard];
+}
+
+const NEEDS_KERNEL =
+  'faster only where the runtime has a kernel for the operator; others run its definition, which copies as before';
+
+function offer(
+  analysed: Analysed,
+  path: string,
+  text: ModelText,
+  printed: ModelText,
+  match: OnnxMatch,
+  target: Target,
+): Rewrite {
+  const { outcomes, pieces } = planRewrites(analysed, [match], false, target);
   const [outcome] = outcomes;
   if (!outcome) throw new Error('a match without an outcome');
   const { id, title, reason, condition } = outcome;

@@ -11,14 +11,15 @@ import type { Server } from '../server';
 import { isModelText, modelOfText, textOfModel } from './files';
 
 /** `uri` is a model's text, by default that of the active editor; `only` a finding (`IKB101:27`), by default all. */
-export async function rewriteModel(server: Server, uri: unknown, only: unknown): Promise<void> {
+export async function rewriteModel(server: Server, uri: unknown, only: unknown, target: unknown): Promise<void> {
   const text = typeof uri === 'string' ? vscode.Uri.parse(uri) : vscode.window.activeTextEditor?.document.uri;
   if (!text || !isModelText(text)) {
     void vscode.window.showInformationMessage('Open an ONNX model to rewrite it.');
     return;
   }
   const before = text.with({ query: '' });
-  const after = text.with({ query: `only=${typeof only === 'string' ? only : ''}` });
+  const ids = typeof only === 'string' ? only : '';
+  const after = text.with({ query: `only=${ids}${target === 'ikbo' ? '&target=ikbo' : ''}` });
   const plan = await server.request<ModelRewrite>(MODEL_REWRITE_REQUEST, { uri: after.toString() });
   if (!plan) return;
   if (plan.done.length === 0) {
@@ -33,8 +34,8 @@ export async function rewriteModel(server: Server, uri: unknown, only: unknown):
   const summary = [...plan.done, ...plan.refused.map((line) => `Not: ${line}`)].join('; ');
   const answer = await vscode.window.showInformationMessage(`${summary}.`, save, choose);
   if (answer === undefined) return;
-  const target = answer === save && !(await exists(proposed)) ? proposed : await askForTarget(proposed);
-  if (target) await saveModel(server, after, target);
+  const file = answer === save && !(await exists(proposed)) ? proposed : await askForTarget(proposed);
+  if (file) await saveModel(server, after, file);
 }
 
 const nameOf = ({ path }: vscode.Uri): string => path.slice(path.lastIndexOf('/') + 1);

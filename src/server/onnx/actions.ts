@@ -25,22 +25,26 @@ export function modelFixes(document: LensDocument, { context }: CodeActionParams
           kind: CodeActionKind.QuickFix,
           diagnostics: [diagnostic],
           isPreferred: rewrite.tier === 'safe',
-          command: { title, command: REWRITE_COMMAND, arguments: [document.uri, id] },
+          command: { title, command: REWRITE_COMMAND, arguments: [document.uri, id, targetOf(rewrite)] },
         };
       });
   });
 }
+
+const targetOf = ({ id }: { readonly id: string }): 'standard' | 'ikbo' => (id === 'ikbo' ? 'ikbo' : 'standard');
 
 /** Beside the lens that says what is copied: rewrite, where that is possible, and the picture of the way. */
 export function modelLenses(document: LensDocument, findings: readonly Finding[]): CodeLens[] {
   return findings.flatMap((finding): CodeLens[] => {
     const range = rangeOf(finding);
     const { uri } = document;
-    const possible = document.model?.file != null && finding.rewrites.some(({ tier }) => tier !== 'none');
-    const rewrite = { title: 'Rewrite', command: REWRITE_COMMAND, arguments: [uri, `${finding.rule}:${finding.line}`] };
-    const measure = { title: 'Measure', command: MEASURE_COMMAND, arguments: rewrite.arguments };
+    const best = document.model?.file == null ? undefined : finding.rewrites.find(({ tier }) => tier !== 'none');
+    const id = `${finding.rule}:${finding.line}`;
+    const rewrite = { title: 'Rewrite', command: REWRITE_COMMAND, arguments: [uri, id, best && targetOf(best)] };
+    const measure = { title: 'Measure', command: MEASURE_COMMAND, arguments: [uri, id] };
     const chain = { title: 'Show chain', command: CHAIN_COMMAND, arguments: [uri, finding.rule, finding.line] };
-    const commands = possible ? [rewrite, measure, chain] : [chain];
+    // Without a kernel of its own, a runtime would not show what an operator of ai.ikbo saves.
+    const commands = !best ? [chain] : targetOf(best) === 'ikbo' ? [rewrite, chain] : [rewrite, measure, chain];
     return commands.map((command) => ({ range, command }));
   });
 }

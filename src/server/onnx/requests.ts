@@ -42,8 +42,8 @@ export function modelText(uri: string, context: ModelContext): ModelText {
 }
 
 /** The file as it is, or as the rewrites of the URI would make it. */
-function shown(source: ByteSource, { only }: ModelUri, { path, shapes }: ModelContext): ByteSource {
-  return only ? pieceSource(source, rewriteModel(path, source, { only, shapes }).pieces) : source;
+function shown(source: ByteSource, { only, target }: ModelUri, { path, shapes }: ModelContext): ByteSource {
+  return only ? pieceSource(source, rewriteModel(path, source, { only, shapes, target }).pieces) : source;
 }
 
 function shortened(text: string, file: string): string {
@@ -74,7 +74,7 @@ function planned<R>(
   if (!model) throw new Error(`${uri} names no model`);
   try {
     return withFile(model.file, (source) =>
-      work(source, rewriteModel(path, source, { only: model.only ?? [], shapes })),
+      work(source, rewriteModel(path, source, { only: model.only ?? [], shapes, target: model.target })),
     );
   } catch (error) {
     throw error instanceof OnnxError ? error : new Error(describeError(error), { cause: error });

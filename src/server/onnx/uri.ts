@@ -7,6 +7,8 @@ export interface ModelUri {
   readonly file: string;
   /** Which rewrites the text shows applied, all when empty; null for the model as it is. */
   readonly only: readonly string[] | null;
+  /** With standard operators, or with those of ai.ikbo. */
+  readonly target: 'standard' | 'ikbo';
 }
 
 /** Null for any other URI. */
@@ -14,10 +16,12 @@ export function parseModelUri(uri: string): ModelUri | null {
   try {
     const { protocol, pathname, search } = new URL(uri);
     if (protocol !== `${MODEL_SCHEME}:` || !pathname.endsWith('.onnxtxt')) return null;
-    const only = /[?&]only=([^&]*)/.exec(decodeURIComponent(search))?.[1];
+    const query = decodeURIComponent(search);
+    const only = /[?&]only=([^&]*)/.exec(query)?.[1];
     return {
       file: fileURLToPath(`file://${pathname.slice(0, -'txt'.length)}`),
       only: only === undefined ? null : only.split(',').filter((id) => id !== ''),
+      target: /[?&]target=ikbo\b/.test(query) ? 'ikbo' : 'standard',
     };
   } catch {
     return null;
