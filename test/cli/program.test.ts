@@ -232,7 +232,8 @@ describe('ikbo', () => {
       assert.equal((await cached('--no-cache')).code, 1);
       assert.ok(!existsSync(join(root, 'cache')));
     });
-    it('processes at once all say the same, and leave a cache that is whole', async () => {
+    it('processes at once all say the same, and leave a cache that is whole', async function () {
+      this.timeout(60_000);
       for (let i = 0; i < 30; i += 1) write(`m${i}.py`, BAD);
       const run = () =>
         new Promise<string>((done) => {

@@ -24,7 +24,8 @@ class Ranker(nn.Module):
 `;
 const GOOD = BAD.replace('torch.cat([u, cand], dim=-1)', 'cand');
 
-describe('ikbo check --watch', () => {
+describe('ikbo check --watch', function () {
+  this.timeout(120_000);
   let root = '';
   let child: ChildProcess;
   let text = '';
