@@ -63,6 +63,14 @@ const cases: Case[] = [
     rules: ['IKB101'],
   },
   {
+    name: 'both ends of every edge, and their difference',
+    bytes: model([
+      input('x', 'N', 12), index('from', 'E'), index('to', 'E'), output('y', 2),
+      node('Gather', 'x from', 'a', { axis: 0 }), node('Gather', 'x to', 'b', { axis: 0 }), node('Sub', 'b a', 'd'), node('Concat', 'a d', 'cat', { axis: 1 }), ...linear,
+    ]),
+    rules: ['IKB104'],
+  },
+  {
     name: 'a lookup of a single row',
     bytes: model([input('u', 'U', 24), index('i', 1), output('y', 2), node('Gather', 'u i', 'cat', { axis: 0 }), ...linear]),
     rules: [],

@@ -91,9 +91,12 @@ export function splitAlgebra(builder: Builder, spread: Spread, event: Event): vo
   for (const entry of entries) {
     const { factors, width } = entry;
     const weight = weightOf(place, parts, entry);
-    if (!factors.every(isCopied)) kept.push({ made: factorProduct(shrinker, entry, axis), weight, width });
-    else if (factors.length > 1 || !factors[0]) refuse('a product of several copied tensors');
-    else small.push({ ...carriedSource(shrinker, chain, factors[0], width, origin), weight, axis: event.axis });
+    const [alone, another] = factors;
+    // Rows of the same kind looked up in another way, as at both ends of an edge, are multiplied at their source, too.
+    const by = alone && !another ? replicaOf(spread, alone, axis)?.origin?.operator : undefined;
+    if (alone && by) small.push({ ...carriedSource(shrinker, chain, alone, width, by), weight, axis: event.axis });
+    else if (factors.every(isCopied)) refuse('a product of several copied tensors');
+    else kept.push({ made: factorProduct(shrinker, entry, axis), weight, width });
   }
   if (small.length === 0) refuse('no term is the same for every copy');
   if (kept.length >= columns.length) refuse('as many products would be left as there are');
