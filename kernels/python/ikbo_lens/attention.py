@@ -52,7 +52,10 @@ def attention(
     _check(query, key, value, kv_map, attn_mask, is_causal)
     # Groups of unknown sizes cannot be traced, so the operator hides them from torch.compile.
     hidden = isinstance(kv_map.arg, Tensor) and torch.compiler.is_compiling() and plain([query, key, value])
-    if hidden or native("attention", [query, key, value]):
+    # PyTorch's form of unequal groups waits for the device, so there the kernel is faster at any size.
+    equal = not isinstance(kv_map.arg, Tensor)
+    operations = 4 * query.numel() * key.shape[-2] if equal else None
+    if hidden or native("attention", [query, key, value], operations):
         if _computes(query, key, value, attn_mask, dropout_p, is_causal):
             return _native(query, key, value, kv_map, scale, enable_gqa)
     if is_causal:  # the folded axis holds several queries, each with a triangle of its own

@@ -12,14 +12,19 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
+from .capture import capturing
 from .devices import Refused, device_of
 from .library import library
 
 Choice = Literal["auto", "native", "torch"]
 _CHOICES = ("auto", "native", "torch")
+#: Operations from which "auto" takes the kernels on CUDA, when they are called one by one: below, PyTorch's form of the
+#: operator takes the host less time, measured on an H200 (README).
+LARGE = 40e9
 _DTYPES = {"cpu": (torch.float32, torch.float16, torch.bfloat16), "cuda": (torch.float16, torch.bfloat16)}
 _PLAIN = (Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 _BY_CHOICE = 'on the CPU the native kernels are slower for some shapes and processors; use("native") takes them'
+_exporting = getattr(torch.compiler, "is_exporting", lambda: False)
 _choice: Optional[Choice] = None
 _warned: Set[str] = set()
 _decided: Dict[Tuple[str, str, torch.dtype], bool] = {}
@@ -49,7 +54,7 @@ def backend() -> Backend:
 
 
 def use(wanted: Choice) -> None:
-    """Chooses for this process: "auto" (native kernels on CUDA), "native" (on the CPU too) or "torch" (never).
+    """Chooses for this process: "auto" (native kernels on CUDA where they pay), "native" (always) or "torch" (never).
 
     The environment variable IKBO_LENS_BACKEND does the same from outside. Raises ValueError for another word.
     Functions that torch.compile has compiled before keep what they were compiled with.
@@ -71,9 +76,26 @@ def warn_once(text: str) -> None:
         warnings.warn(f"ikbo_lens: {text} ikbo_lens.backend() says more.", RuntimeWarning, stacklevel=3)
 
 
-def native(name: str, tensors: Sequence[Tensor]) -> bool:
-    """Whether operator `name` is to be tried in the library on `tensors`."""
-    return plain(tensors) and wanted(name, tensors[0].device.type, tensors[0].dtype)
+def native(name: str, tensors: Sequence[Tensor], operations: Optional[int] = None) -> bool:
+    """Whether operator `name` is to be tried in the library on `tensors`. `operations`: what it adds and multiplies, a
+    source row once; None where no number of them is too small."""
+    first = tensors[0]
+    if not plain(tensors) or not wanted(name, first.device.type, first.dtype):
+        return False
+    return operations is None or first.device.type == "cpu" or _large(first.device, operations)
+
+
+def _large(device: torch.device, operations: int) -> bool:
+    if _named() == "native":
+        return True
+    if torch.compiler.is_compiling():
+        return _exporting() or operations >= LARGE  # an exported program is not bound to the sizes of its example
+    return capturing(device) or operations >= LARGE  # a graph has no host time to save
+
+
+@torch.compiler.assume_constant_result
+def _named() -> Choice:
+    return choice()
 
 
 def plain(tensors: Sequence[Tensor]) -> bool:
@@ -142,4 +164,7 @@ def _report(kind: str) -> str:
     if choice() == "torch":
         return "PyTorch operators, as chosen"
     reason = _refusal(kind)
-    return f"PyTorch operators: {reason}" if reason else f"native kernels: {device_of(torch.device(kind)).describe()}"
+    if reason:
+        return f"PyTorch operators: {reason}"
+    where = f" from {LARGE / 1e9:.0f} GFLOP and in graphs" if kind == "cuda" and choice() == "auto" else ""
+    return f"native kernels{where}: {device_of(torch.device(kind)).describe()}"

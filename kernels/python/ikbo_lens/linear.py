@@ -41,7 +41,7 @@ def cat_linear(blocks: Sequence[Block], weight: Tensor, bias: Optional[Tensor] =
         raise ValueError(f"cat_linear: bias has shape {tuple(bias.shape)}, the weight needs [{weight.shape[0]}].")
     parts = _checked("cat_linear", blocks, weight, -1)
     tensors = autocast([*(p.x for p in parts), weight, *([] if bias is None else [bias])])
-    if not native("cat_linear", tensors) or not _few("cat_linear", parts):
+    if not native("cat_linear", tensors, _operations(parts, weight)) or not _few("cat_linear", parts):
         return decomposed.contract([(p.x, p.maps) for p in parts], weight, bias, -1)
     xs, (weight, *biases) = tensors[: len(parts)], tensors[len(parts) :]
     repeats, index = zip(*(flat_map(p.maps, tuple(p.x.shape[:-1]), p.x) for p in parts))
@@ -71,7 +71,7 @@ def linear_compression(blocks: Sequence[Block], weight: Tensor) -> Tensor:
     """
     parts = _checked("linear_compression", blocks, weight, -2)
     *xs, weight_ = autocast([*(p.x for p in parts), weight])
-    if not native("linear_compression", [*xs, weight_]) or not _one_mapped(parts):
+    if not native("linear_compression", [*xs, weight_], _operations(parts, weight)) or not _one_mapped(parts):
         return decomposed.contract([(p.x, p.maps) for p in parts], weight, None, -2)
     user = 0 if parts[0].maps else 1
     repeats, index = flat_map(parts[user].maps, tuple(parts[user].x.shape[:-2]), parts[user].x)
@@ -87,6 +87,10 @@ class _Part:
     maps: Tuple[Map, ...]
     #: Shape of the block after its maps.
     shape: Tuple[int, ...]
+
+
+def _operations(parts: List[_Part], weight: Tensor) -> int:
+    return 2 * weight.shape[0] * sum(p.x.numel() for p in parts)
 
 
 def _few(name: str, parts: List[_Part]) -> bool:

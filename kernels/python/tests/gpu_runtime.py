@@ -179,7 +179,7 @@ def autocast_and_fp32():
     expect(got.dtype == torch.bfloat16 and len(RAN) == 1, "autocast is not followed")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ikbo_lens.use("auto")
+        ikbo_lens.use("native")
         for _ in range(3):
             cat_linear([(user, m), cand], fc.weight, fc.bias)
     texts = [str(w.message) for w in caught]
@@ -192,7 +192,7 @@ def what_no_kernel_takes_is_said_once():
     m = ikbo_lens.repeats(3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ikbo_lens.use("auto")
+        ikbo_lens.use("native")
         outs = [attention(q, k, k, m) for _ in range(3)]
     texts = [str(w.message) for w in caught]
     expect(len(texts) == 1 and "a multiple of 8, not 12" in texts[0], str(texts))

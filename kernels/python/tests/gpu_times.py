@@ -127,7 +127,7 @@ def times():
             written = lambda: F.linear(torch.cat([a_map.apply(user), cand], 1), w, b)
             line(
                 f"cat_linear {(rows, users, ku, kc, m)} {name}",
-                {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form), "as written": written},
+                {"ikbo": chosen("native", form), "pytorch form": chosen("torch", form), "as written": written},
             )
     for batch, ratio in ((1024, 64), (128, 64)):
         fields, slots, w = random(batch // ratio, 1178, 256), random(batch, 866, 256), random(433, 2044)
@@ -138,7 +138,7 @@ def times():
             form = lambda: linear_compression([(fields, a_map), slots], w)
             line(
                 f"linear_compression B {batch} {name}",
-                {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form)},
+                {"ikbo": chosen("native", form), "pytorch form": chosen("torch", form)},
             )
     for rows, users, length, keys in ((2048, 32, 64, 1024), (2048, 32, 1, 1024), (256, 4, 64, 512)):
         q = random(rows, length, 2, 128).transpose(1, 2)
@@ -150,9 +150,9 @@ def times():
             form = lambda: attention(q, k, v, a_map)
             line(
                 f"attention {(rows, users, length, keys)} {name}",
-                {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form)},
+                {"ikbo": chosen("native", form), "pytorch form": chosen("torch", form)},
             )
-    ikbo_lens.use("auto")
+    ikbo_lens.use("native")
     user, cand, w = random(4, 64), random(64, 64), random(64, 128)
     for name, a_map in (
         ("index", ikbo_lens.index(torch.zeros(64, dtype=torch.long, device=CUDA))),
@@ -161,9 +161,9 @@ def times():
         form = lambda: cat_linear([(user, a_map), cand], w)
         line(
             f"the least problem, cat_linear {name}",
-            {"ikbo": chosen("auto", form), "pytorch form": chosen("torch", form)},
+            {"ikbo": chosen("native", form), "pytorch form": chosen("torch", form)},
         )
-    ikbo_lens.use("auto")
+    ikbo_lens.use("native")
     for shape in ((64, 4, 64, 64, 64), (4096, 64, 512, 512, 512)):
         host_time(*shape)
     start = time.perf_counter()

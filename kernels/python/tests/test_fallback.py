@@ -10,6 +10,7 @@ import warnings
 from unittest import mock
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import ikbo_lens
 from ikbo_lens import abi, attention, cat_linear, devices, linear_compression
@@ -77,12 +78,13 @@ class Fallback(unittest.TestCase):
         if library().missing:
             self.skipTest(library().missing)
         self.all_three_twice()
-        child = multiprocessing.get_context("fork").Process(target=self.forked)
+        child = multiprocessing.get_context("fork").Process(target=self.forked, daemon=True)
         child.start()
         child.join(20)
         self.assertEqual(child.exitcode, 0)  # None: it still waits
 
     def forked(self):
+        torch.set_num_threads(1)  # PyTorch's own threads are not there either
         sys.exit(0 if any("forked" in text for text in self.said(self.all_three_twice)) else 2)
 
     def test_a_forked_process_ends(self):
@@ -98,6 +100,21 @@ class Fallback(unittest.TestCase):
         package = str(pathlib.Path(ikbo_lens.__file__).parents[1])
         run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, timeout=60)
         self.assertEqual(run.returncode, 0)
+
+    def test_small_problems_on_a_gpu_are_left_to_pytorch(self):
+        """The decision alone, on tensors without memory: it needs no GPU."""
+        self.start_anew(IKBO_LENS_BACKEND="auto")
+        with mock.patch.object(backend, "wanted", lambda *_: True), FakeTensorMode():
+            x = [torch.empty(2, 3, device="cuda", dtype=torch.bfloat16)]
+            with mock.patch("torch.cuda.is_current_stream_capturing", lambda: False):
+                self.assertFalse(backend.native("cat_linear", x, 10**10))
+                self.assertTrue(backend.native("cat_linear", x, 10**11))
+                self.assertTrue(backend.native("attention", x, None))
+                ikbo_lens.use("native")
+                self.assertTrue(backend.native("cat_linear", x, 1))
+                ikbo_lens.use("auto")
+            with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
+                self.assertTrue(backend.native("cat_linear", x, 1))
 
     def test_another_abi(self):
         self.start_anew()

@@ -18,6 +18,7 @@ def package():
         found = importlib.import_module("ikbo_lens")
     except ImportError:
         raise RuntimeError("ikbo_lens is not installed in this Python: pip install kernels/python") from None
+    found.use("native")  # at any size
     warnings.filterwarnings("error", message="ikbo_lens: ", category=RuntimeWarning)
     return found
 
