@@ -12,13 +12,28 @@ import { findPython } from './interpreter';
 /** Null where nothing says which; `python` is an interpreter that the user has named. */
 export function torchVersion(folder: string, stated: string | null, python: string | null = null): TorchVersion | null {
   if (stated !== null) return versionOf(stated);
-  return required(folder) ?? installed(findPython(folder, python));
+  for (const at of upToRepository(folder)) {
+    const version = required(at);
+    if (version) return version;
+  }
+  return installed(findPython(folder, python));
 }
 
 /** `2.5.1+cu124` as [2, 5]. */
 function versionOf(text: string): TorchVersion | null {
   const match = /^\s*v?(\d+)(?:\.(\d+))?/.exec(text);
   return match ? [Number(match[1]), Number(match[2] ?? 0)] : null;
+}
+
+/** The folder and those above it up to the repository's root; outside of a repository the folder alone. */
+function upToRepository(folder: string): readonly string[] {
+  const folders = [folder];
+  for (let at = folder; !existsSync(join(at, '.git'));) {
+    const parent = dirname(at);
+    if (parent === at) return [folder];
+    folders.push((at = parent));
+  }
+  return folders;
 }
 
 function required(folder: string): TorchVersion | null {

@@ -77,6 +77,13 @@ describe('torch version of a project', () => {
     write('requirements.txt', 'torch>=2.2\n');
     assert.deepEqual(torchVersion(root, null), [2, 2]);
   });
+  it('looks above, as far as the repository goes', () => {
+    write('requirements.txt', 'torch>=2.2\n');
+    write('a/b/m.py');
+    assert.equal(torchVersion(join(root, 'a/b'), null), null);
+    write('.git/HEAD');
+    assert.deepEqual(torchVersion(join(root, 'a/b'), null), [2, 2]);
+  });
   it('a broken pyproject.toml says nothing', () => {
     write('pyproject.toml', 'torch = [');
     assert.equal(torchVersion(root, null), null);
