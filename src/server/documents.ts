@@ -52,5 +52,6 @@ function treeOf(engine: () => Engine, path: string, content: string): OpenDocume
 function modelOf(uri: string, language: string, path: string, content: string): ModelDocument | null {
   const file = parseModelUri(uri);
   if (file) return openModelFile(path, content, file);
-  return language === MODEL_LANGUAGE ? openModelText(path, content) : null;
+  // Clients without this extension have no name for the language.
+  return language === MODEL_LANGUAGE || path.endsWith('.onnxtxt') ? openModelText(path, content) : null;
 }
