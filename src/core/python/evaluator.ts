@@ -10,6 +10,7 @@ import { attributeOf } from './attributes';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
+import { inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
@@ -31,8 +32,6 @@ const MAX_STEPS = 20_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
 const SHORT = 700;
-/** Subclasses that a method is evaluated for, besides its own class. */
-const MAX_HEIRS = 3;
 
 export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
@@ -112,7 +111,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     globals.set(node, unknown());
     if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
       return unknown();
-    if (node.kind === 'call' && !/partial\(/.test(textOf(node).slice(0, 40))) return unknown();
+    if (node.kind === 'call' && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
     const value = run.evaluate(node, {
       ...frame,
       file,
@@ -120,8 +119,10 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       closure: null,
       state: { names: new Map(), heap: frame.state.heap, path: [] },
     });
-    globals.set(node, value);
-    return value;
+    // What a list or an object holds is in the heap of whoever asked first.
+    const shared = node.kind === 'call' && value.kind === 'ref' ? unknown() : value;
+    globals.set(node, shared);
+    return shared;
   }
 
   function callFunction(
@@ -332,59 +333,23 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
       waiting.delete(model);
-      for (const owner of ownersOf(model)) evaluateEntry(model, owner);
+      for (const owner of ownersOf(model, project)) evaluateEntry(model, owner);
     }
     // Whose result holds a replica hands it to what calls it, or to the modules that contain it.
     const loud = next.filter((f) => !quiet.has(f.node));
     for (const { name, owner } of loud)
-      if (owner) for (const caller of inheritedCallers(owner, name)) evaluateEntry(caller, owner);
+      if (owner) for (const caller of inheritedCallers(owner, name, project)) evaluateEntry(caller, owner);
     next = usersOf(loud, waiting);
   }
 
-  /**
-   * A method of a mixin runs as part of the modules of the file that derive from it, and one that calls what a subclass
-   * defines runs as part of that, too.
-   */
-  function ownersOf(model: FunctionModel): readonly (ClassModel | null)[] {
-    const { owner } = model;
-    if (!owner) return [null];
-    const heirs = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
-    if (!project.isModule(owner)) return heirs.length > 0 ? heirs : [owner];
-    const body = textOf(model.node);
-    const fills = (c: ClassModel): boolean =>
-      !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
-    return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
-  }
-
-  /** Methods that a class inherits, also from another file, and that call its own method of this name. */
-  function inheritedCallers(owner: ClassModel, name: string): readonly FunctionModel[] {
-    if (!project.isModule(owner)) return [];
-    const found = new Map<string, FunctionModel>();
-    const hidden = new Set(owner.methods.keys());
-    let level: readonly ClassModel[] = [owner];
-    for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
-      level = level.flatMap((c) => project.bases(c).filter((base) => typeof base !== 'string'));
-      for (const method of level.flatMap((c) => [...c.methods.values()])) {
-        if (hidden.has(method.name)) continue;
-        hidden.add(method.name);
-        if (method.name !== '__init__' && textOf(method.node).includes(`self.${name}(`)) found.set(method.name, method);
-      }
-    }
-    return [...found.values()];
+  if (worksAtTopLevel(project, imported)) {
+    steps = 0;
+    exhausted = false;
+    entry = project.main.file.root;
+    runBlock(project.main.file.root, emptyFrame(project.main), run);
   }
 }
 
 /** Can a function that a constructor calls add to the layers of a model? */
 const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
   /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
-
-/** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
-function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
-  const isCalled = (f: FunctionModel): boolean => f.name === 'forward' || f.name.startsWith('__');
-  const names = [...new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)))];
-  if (names.length === 0) return [];
-  const used = new RegExp(`[^.\\w](self\\.|\\w+\\.)?(${names.join('|')})\\(`);
-  const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
-  const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
-  return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
-}

@@ -77,7 +77,8 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
     }
     case 'function_definition':
     case 'decorated_definition':
-      nestedFunction(node, frame);
+      // Those of the module are found by name, from everywhere.
+      if (frame.function) nestedFunction(node, frame);
       return 'next';
     case 'import_statement':
     case 'import_from_statement': {
@@ -196,21 +197,24 @@ function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Fram
   frame.state = yes;
   refine(arm.test, true, frame, run);
   const first = runBlock(arm.body, frame, run);
+  // Where an arm ends is its own state or, where one of its arms was left, that of the other.
+  const held = frame.state;
   frame.state = no;
   refine(arm.test, false, frame, run);
   const second = runArms(rest, frame, run);
+  const failed = frame.state;
   if (first === 'left' && second === 'left') {
     frame.state = whole;
-    mergeHeap(whole, yes, no, condition);
+    mergeHeap(whole, held, failed, condition);
     return 'left';
   }
   if (first === 'left' || second === 'left') {
-    frame.state = first === 'left' ? no : yes;
+    frame.state = first === 'left' ? failed : held;
     return 'next';
   }
   frame.state = whole;
   whole.names.clear();
-  join(whole, yes, no, condition);
+  join(whole, held, failed, condition);
   return 'next';
 }
 

@@ -16,6 +16,20 @@ class Attention(nn.Module):
         v = repeat_kv(v, self.n_rep)
         return F.scaled_dot_product_attention(q, k, v)  #= sdpa
 `,
+  'an attribute of an elif, where the else raises': `
+class M(nn.Module):
+    def __init__(self, kind, d):
+        super().__init__()
+        if kind == 'none':
+            self.fc = None
+        elif kind == 'linear':
+            self.fc = nn.Linear(2 * d, d)
+        else:
+            raise ValueError(kind)
+    def forward(self, user, cand, n):
+        u = user.repeat(n, 1)  #! IKB101 -> fc
+        return self.fc(torch.cat([u, cand], dim=-1))  #= fc
+`,
   'a sink in a wrapper': `
 def attend(query, key, value):
     return F.scaled_dot_product_attention(query, key, value)  #= sdpa
@@ -162,6 +176,31 @@ class M(nn.Module):
         w = u.view(-1, 8)
         w[0] = 1
         return self.fc(u)
+`,
+  'statements of the module': `
+fc = nn.Linear(96, 8)
+u = user.repeat_interleave(10, dim=0)  #! IKB101 -> fc
+x = torch.cat([u, item], dim=-1)
+y = fc(x)  #= fc
+`,
+  'a layer of the module in a function': `
+fc = nn.Linear(96, 8)
+
+def score(user, item, n):
+    u = user.repeat_interleave(n, dim=0)  #! IKB101 -> fc
+    return fc(torch.cat([u, item], -1))  #= fc
+`,
+  'a module that the file makes': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+model = M(8)
+for batch in loader:
+    y = model(user.repeat(batch.shape[0], 1))  #! IKB102 -> fc
 `,
   'recursion ends': `
 class M(nn.Module):

@@ -1,0 +1,62 @@
+/** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
+import type { ClassModel, FunctionModel } from './model';
+import { mayProduceReplicas } from './producers';
+import type { Project } from './project';
+import { type Node, childOf, textOf } from './syntax';
+
+/** Subclasses that a method is evaluated for, besides its own class. */
+const MAX_HEIRS = 3;
+/** Levels of base classes. */
+const MAX_LEVELS = 8;
+
+/** A script, or the cells of a notebook. */
+export function worksAtTopLevel(project: Project, imported: RegExp | null): boolean {
+  const statements = project.main.file.root.children.filter(
+    (c) => !/^(function|class|decorated)_definition$/.test(c.kind),
+  );
+  const text = statements.map(textOf).join('\n');
+  return mayProduceReplicas(text) || (imported?.test(text) ?? false);
+}
+
+/**
+ * A method of a mixin runs as part of the modules of the file that derive from it, and one that calls what a subclass
+ * defines runs as part of that, too.
+ */
+export function ownersOf(model: FunctionModel, project: Project): readonly (ClassModel | null)[] {
+  const { owner } = model;
+  if (!owner) return [null];
+  const heirs = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
+  if (!project.isModule(owner)) return heirs.length > 0 ? heirs : [owner];
+  const body = textOf(model.node);
+  const fills = (c: ClassModel): boolean =>
+    !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
+  return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
+}
+
+/** Methods that a class inherits, also from another file, and that call its own method of this name. */
+export function inheritedCallers(owner: ClassModel, name: string, project: Project): readonly FunctionModel[] {
+  if (!project.isModule(owner)) return [];
+  const found = new Map<string, FunctionModel>();
+  const hidden = new Set(owner.methods.keys());
+  let level: readonly ClassModel[] = [owner];
+  for (let depth = 0; level.length > 0 && depth < MAX_LEVELS; depth++) {
+    level = level.flatMap((c) => project.bases(c).filter((base) => typeof base !== 'string'));
+    for (const method of level.flatMap((c) => [...c.methods.values()])) {
+      if (hidden.has(method.name)) continue;
+      hidden.add(method.name);
+      if (method.name !== '__init__' && textOf(method.node).includes(`self.${name}(`)) found.set(method.name, method);
+    }
+  }
+  return [...found.values()];
+}
+
+/** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
+export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
+  const isCalled = (f: FunctionModel): boolean => f.name === 'forward' || f.name.startsWith('__');
+  const names = [...new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)))];
+  if (names.length === 0) return [];
+  const used = new RegExp(`[^.\\w](self\\.|\\w+\\.)?(${names.join('|')})\\(`);
+  const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
+  const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
+  return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
+}
