@@ -123,7 +123,7 @@ export function conditionOf(node: Node, frame: Frame): Condition {
   conditions.set(node, known);
   // Variables are a frame's own; what only reads self is the same in every method.
   const own = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/.test(
-    known.text.replace(/self(\.\w+)+/g, ''),
+    known.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, ''),
   );
   return own ? { ...known, key: `${known.key}#${frame.depth}` } : known;
 }
@@ -132,18 +132,28 @@ function makeCondition(node: Node, frame: Frame): Condition {
   const text = textOf(node).replace(/\s+/g, ' ');
   const names = text.match(/[A-Za-z_][\w.]*/g) ?? [];
   const changing = frame.function ? assignedIn(frame.function.node) : null;
-  const stable = names.every((name) => !changing?.has(name));
+  const stable = names.every((name) => {
+    const at = changing?.get(name);
+    // Of an attribute that a constructor sets before it asks, the answer is every method's.
+    return (
+      at === undefined || (name.startsWith('self.') && at.length === 1 && at[0] !== undefined && at[0] < node.start)
+    );
+  });
   return { key: stable ? text : `${text}@${node.start}`, text, holds: true };
 }
 
-const assigned = new WeakMap<Node, ReadonlySet<string>>();
+const assigned = new WeakMap<Node, ReadonlyMap<string, readonly number[]>>();
 
-/** Names and attributes that a function assigns, by its text. */
-function assignedIn(scope: Node): ReadonlySet<string> {
+/** Names and attributes that a function assigns, by its text, and where. */
+function assignedIn(scope: Node): ReadonlyMap<string, readonly number[]> {
   const known = assigned.get(scope);
   if (known) return known;
   const targets = textOf(scope).matchAll(/([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
-  const names = new Set([...targets].map((match) => match[1] ?? ''));
+  const names = new Map<string, readonly number[]>();
+  for (const match of targets) {
+    const name = match[1] ?? '';
+    names.set(name, [...(names.get(name) ?? []), scope.start + match.index]);
+  }
   assigned.set(scope, names);
   return names;
 }

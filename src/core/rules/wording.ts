@@ -46,10 +46,9 @@ export const sinkText = (match: Match): string => {
 /** What a callee that is not known does with the copies, as far as the keyword says. */
 export const handedOver = (match: Match): string | null => {
   const { keyword } = match.sink;
-  return (
-    keyword &&
-    `into \`${keyword}\` of ${sinkText(match)}${when(match)}, whose first layer, by that keyword, projects every copy${costText(match)}`
-  );
+  if (keyword === null) return null;
+  const first = /embeds$/.test(keyword) ? 'whose first layer' : 'whose cross-attention';
+  return `into \`${keyword}\` of ${sinkText(match)}${when(match)}, ${first}, by that keyword, projects every copy${costText(match)}`;
 };
 
 /** Two conditions at most, each whole: half of one may say the opposite. */

@@ -63,8 +63,9 @@ const sizeSymbol = (label: string, id: number, axis: number): Dim =>
 
 /** A tensor without a name has dimensions without one. */
 export function unknownDim(t: Tensor, axis: number): Dim {
-  const { base } = t;
-  if (base) {
+  const { base, shape } = t;
+  const recorded = axis >= 0 ? axis < shape.head.length : -axis <= shape.tail.length;
+  if (base && !recorded) {
     const at = axis >= 0 ? axis - base.front : axis + base.back;
     if (at >= 0 === axis >= 0) return sizeSymbol(base.label, base.id, at);
   }

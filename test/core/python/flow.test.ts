@@ -16,18 +16,18 @@ class Attention(nn.Module):
         v = repeat_kv(v, self.n_rep)
         return F.scaled_dot_product_attention(q, k, v)  #= sdpa
 `,
-  'an attribute of an elif, where the else raises': `
+  'made in an elif, where the else raises': `
 class M(nn.Module):
-    def __init__(self, kind, d):
+    def __init__(self, d):
         super().__init__()
-        if kind == 'none':
-            self.fc = None
-        elif kind == 'linear':
-            self.fc = nn.Linear(2 * d, d)
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, user, cand, kind):
+        if kind == 'rows':
+            u = user
+        elif kind == 'copies':
+            u = user.repeat_interleave(4, dim=0)  #! IKB101 -> fc
         else:
             raise ValueError(kind)
-    def forward(self, user, cand, n):
-        u = user.repeat(n, 1)  #! IKB101 -> fc
         return self.fc(torch.cat([u, cand], dim=-1))  #= fc
 `,
   'a sink in a wrapper': `
