@@ -34,12 +34,10 @@ const FUSED =
   'on CUDA, the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa takes the math path, which is ' +
   'slower than repeating';
 /** The release that brought enable_gqa. */
-const [MAJOR, MINOR] = [2, 5];
+export const GQA_TORCH: TorchVersion = [2, 5];
 
 export function enableGqa(match: Match, torch: TorchVersion | null): Written {
-  if (torch && (torch[0] < MAJOR || (torch[0] === MAJOR && torch[1] < MINOR)))
-    refuse(`enable_gqa came with torch ${MAJOR}.${MINOR}, and the project runs on ${torch.join('.')}, too`);
-  const fused = torch ? FUSED : `torch is ${MAJOR}.${MINOR} or newer and, ${FUSED}`;
+  const fused = torch ? FUSED : `torch is ${GQA_TORCH.join('.')} or newer and, ${FUSED}`;
   const draft = draftFor(match.sink.node);
   const { call, key, value } = readHeads(match, draft);
   if (match.attention?.mask)

@@ -16,39 +16,44 @@ import { keepComments } from './comments';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
-import { enableGqa, foldHeads } from './grouped-heads';
+import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { requireEditable } from './guards';
 import { einsumProduct } from './implicit-product';
 import { padWidth } from './pad-width';
-import { Refusal } from './refusal';
+import { Refusal, refuse } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
 
 interface Builder {
   /** One of the rule's own `rewrites`, which give it its title. */
   readonly id: string;
   readonly build: (match: Match, torch: TorchVersion | null) => Written;
+  /** The oldest PyTorch that has what the rewritten code uses. */
+  readonly needs?: { readonly what: string; readonly torch: TorchVersion };
   /** Left out where it could never apply; by default it is offered, or refused with a reason. */
   readonly applies?: (match: Match) => boolean;
 }
 
+const LENS = { what: '`ikbo_lens`', torch: [2, 4] } as const;
+const GQA = { what: '`enable_gqa`', torch: GQA_TORCH } as const;
+
 const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB101: [
     { id: 'decompose', build: decompose, applies: (match) => !isSum(match) },
-    { id: 'ikbo', build: catLinear, applies: (match) => !isSum(match) },
+    { id: 'ikbo', needs: LENS, build: catLinear, applies: (match) => !isSum(match) },
     { id: 'broadcast-add', build: broadcastAdd, applies: isSum },
   ],
   IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast }],
   IKB103: [
     { id: 'decompose', build: decompose },
-    { id: 'ikbo', build: catLinear },
+    { id: 'ikbo', needs: LENS, build: catLinear },
   ],
   IKB104: [{ id: 'recombine', build: differenceProduct }],
   IKB201: [
-    { id: 'ikbo', build: mappedAttention },
+    { id: 'ikbo', needs: LENS, build: mappedAttention },
     { id: 'fold', build: foldedAttention },
   ],
   IKB202: [
-    { id: 'enable-gqa', build: enableGqa },
+    { id: 'enable-gqa', needs: GQA, build: enableGqa },
     { id: 'fold-heads', build: foldHeads },
   ],
   IKB203: [
@@ -74,9 +79,11 @@ export function rewritesFor(match: Match, torch: TorchVersion | null): readonly 
   const { path } = match.sink.node.file;
   return (BUILDERS[match.code] ?? [])
     .filter(({ applies }) => applies?.(match) ?? true)
-    .map(({ id, build }) => {
+    .map(({ id, build, needs }) => {
       const title = ruleFor(match.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
+        if (needs && torch && isOlder(torch, needs.torch))
+          refuse(`${needs.what} needs torch ${needs.torch.join('.')}, and the project runs on ${torch.join('.')}, too`);
         requireEditable(match, match.code === 'IKB202');
         const { edits, conditions: given } = build(match, torch);
         const conditions = [...given, ...conditionsOfCalls(match, edits)];
@@ -94,5 +101,8 @@ export function rewritesFor(match: Match, torch: TorchVersion | null): readonly 
       }
     });
 }
+
+const isOlder = (one: TorchVersion, other: TorchVersion): boolean =>
+  one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -34,6 +34,20 @@ describe('what a rewrite may use', () => {
   it('is refused where it is too old, and says which', async () => {
     const rewrite = await gqa([2, 4]);
     assert.deepEqual([rewrite?.tier, rewrite?.edits], ['none', []]);
-    assert.match(rewrite?.reason ?? '', /came with torch 2\.5, and the project runs on 2\.4, too/);
+    assert.match(rewrite?.reason ?? '', /`enable_gqa` needs torch 2\.5, and the project runs on 2\.4, too/);
+  });
+  it('is ikbo_lens only where PyTorch is new enough for it', async () => {
+    const text = `import torch
+
+
+def score(fc: torch.nn.Linear, user, item, n):
+    return torch.nn.functional.linear(torch.cat([user.repeat_interleave(n, dim=0), item], -1), fc.weight)
+`;
+    const tierOf = async (torch: TorchVersion) => {
+      const { findings } = (await engineForTests()).check('m.py', text, { torch });
+      return findings[0]?.rewrites.map(({ id, tier }) => `${id} ${tier}`);
+    };
+    assert.deepEqual(await tierOf([2, 3]), ['decompose safe', 'ikbo none']);
+    assert.deepEqual(await tierOf([2, 4]), ['decompose safe', 'ikbo safe']);
   });
 });
