@@ -11,7 +11,9 @@ import { ensurePackages, root } from './packages.mjs';
 import { missing, python, editor, required } from './tools.mjs';
 
 const scratch = mkdtempSync(join(tmpdir(), 'ikbo-test-'));
-const env = { ...process.env, IKBO_PYTHON: python(), IKBO_EDITOR: editor() };
+// Results that the command line keeps are not the user's.
+const cache = { XDG_CACHE_HOME: join(scratch, 'cache') };
+const env = { ...process.env, ...cache, IKBO_PYTHON: python(), IKBO_EDITOR: editor() };
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
 
