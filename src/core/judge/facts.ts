@@ -146,8 +146,9 @@ const isListed = (origin: Node): boolean => {
 
 /** The text of the first item: a name, no longer expression. */
 function firstListed(origin: Node): string | null {
-  const items = childOf(origin, 'arguments')?.children[0]?.children ?? [];
-  const [first] = items;
+  const given = childOf(origin, 'arguments')?.children[0];
+  const list = given?.kind === 'binary_operator' ? childOf(given, 'left') : given;
+  const first = list?.children[0];
   return first && /^[\w.]+$/.test(textOf(first)) ? textOf(first) : null;
 }
 

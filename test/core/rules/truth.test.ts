@@ -58,6 +58,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /^`x` is copied `2` times/,
   },
+  'and so has what a list multiplies': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: ['return self.fc(torch.cat([torch.stack([user] * 4, dim=1), x], dim=-1))'],
+    signature: 'user, x',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /^`user` is copied `4` times and concatenated/,
+  },
   'two copies are hardly worth a split': {
     init: ['self.fc = nn.Linear(32, 8)'],
     forward: ['b, t, d = x.shape', 'return self.fc(torch.cat([torch.cat([x, x], dim=0), y], dim=-1))'],
