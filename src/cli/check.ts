@@ -66,6 +66,11 @@ export async function check(context: Context, paths: readonly string[], given: C
   const analysed = paths.includes('-') ? await analyseStdin(context, paths, given, optionsNow(null)) : await run(cache);
   if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, optionsNow(null), analysed);
   print(analysed);
+  const { report } = analysed;
+  if (report.stats.files + report.errors.length === 0 && given.changedSince === null)
+    context.output.error(
+      `note: no Python file, notebook or ONNX model in ${paths.length > 0 ? paths.join(', ') : '.'}\n`,
+    );
   return exitCode(analysed);
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { fixText, type AppliedFix } from '../core/fix';
 import type { Finding } from '../core/finding';
+import { RULES } from '../core/rules';
 import { withNotebooks } from '../notebook/check';
 import { placeText } from '../notebook/place';
 import { findConfig } from '../project/config';
@@ -9,7 +10,7 @@ import { fileSource } from '../project/file-source';
 import { describeError } from '../project/walk';
 import { analyse, checkOptions } from './analyse';
 import type { Context } from './context';
-import { EXIT, type ExitCode } from './output';
+import { EXIT, UsageError, type ExitCode } from './output';
 import { painter } from './formats/text';
 import { replaceFile } from './write-file';
 
@@ -23,6 +24,9 @@ export interface FixArguments {
 
 /** `ikbo fix`: 0 when nothing is left to fix, 1 when findings remain (or, without --write, a diff was printed), 2 on failure. */
 export async function fix(context: Context, paths: readonly string[], given: FixArguments): Promise<ExitCode> {
+  for (const code of given.rules)
+    if (!RULES.some((rule) => rule.code === code))
+      throw new UsageError(`--rule ${code}: no such rule; \`ikbo explain\` lists them`);
   const engine = withNotebooks(await context.engine());
   const config = findConfig(context.root);
   const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null, cache: null };
@@ -59,18 +63,24 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
       context.output.error(`${path}: error: not written: ${describeError(error)}\n`);
     }
   }
+  const offered = new Set(report.findings.flatMap(({ rewrites }) => rewrites.map(({ id }) => id)));
+  if (given.prefer !== null && offered.size > 0 && !offered.has(given.prefer))
+    context.output.error(`note: --prefer ${given.prefer}: not offered here; ${[...offered].join(', ')} are\n`);
   context.output.error(fixSummary(applied.length, left, given));
   if (failed) return EXIT.failed;
   return left.length > 0 || (!given.write && applied.length > 0) ? EXIT.findings : EXIT.clean;
 }
 
 function fixSummary(applied: number, left: readonly Finding[], given: FixArguments): string {
-  const done = `${applied} rewrite${applied === 1 ? '' : 's'} ${given.write ? 'applied' : 'proposed; apply with --write'}`;
+  const advice = applied > 0 ? '; apply with --write' : '';
+  const done = `${applied} rewrite${applied === 1 ? '' : 's'} ${given.write ? 'applied' : `proposed${advice}`}`;
   const suggestions = left.filter((f) => f.rewrites.some((rewrite) => rewrite.tier === 'suggestion')).length;
   const hint =
     suggestions > 0 && !given.unsafe
       ? ` (${suggestions} with suggestions: read their conditions with \`ikbo check\`, apply with --unsafe)`
-      : '';
+      : left.length > 0
+        ? '; `ikbo check` says what stands in the way'
+        : '';
   return `${done}; ${left.length} finding${left.length === 1 ? '' : 's'} left${hint}\n`;
 }
 

@@ -33,6 +33,11 @@ export async function verify(context: Context, place: string, given: VerifyArgum
     throw new UsageError(`${place}: cells of a notebook are not verified; move the function to a .py file`);
   if (text === undefined) throw new UsageError(`${place}: a model is verified by \`ikbo rewrite --verify\``);
   const offered = findings.flatMap((finding) => finding.rewrites.map((rewrite) => ({ finding, rewrite })));
+  const ids = new Set(offered.flatMap(({ rewrite }) => (rewrite.edits.length > 0 ? [rewrite.id] : [])));
+  if (given.rewrite !== null && !offered.some(({ rewrite }) => rewrite.id === given.rewrite) && ids.size > 0)
+    throw new UsageError(
+      `${place}: --rewrite ${given.rewrite}: no such rewrite here; ${[...ids].join(', ')} can be run`,
+    );
   const chosen = offered.filter(
     ({ rewrite }) => rewrite.edits.length > 0 && (given.rewrite ?? rewrite.id) === rewrite.id,
   );

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Analysis } from '../core/engine';
 
 /** Content hash of a text; null for a file that is not there. */
@@ -138,7 +138,7 @@ function read(file: string, key: string): Stored {
 const header = (key: string, body: string): string => `${FORMAT} ${hash('sha1', key)} ${hash('sha1', body)}`;
 
 function write(folder: string, file: string, key: string, stored: Stored): void {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const body = JSON.stringify(stored);
   const temporary = `${file}.${process.pid}.${Date.now()}.tmp`;
   try {
@@ -149,6 +149,18 @@ function write(folder: string, file: string, key: string, stored: Stored): void 
     throw error;
   }
   removeStale(folder);
+}
+
+/** Not mkdir's `recursive`: Node never returns where a parent is there and takes no folders, as /proc. */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(folder) !== folder) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process may have made it.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
 }
 
 function removeStale(folder: string): void {

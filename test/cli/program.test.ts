@@ -249,6 +249,30 @@ describe('ikbo', () => {
     });
   });
 
+  it('says what is not there: files, a rule, a rewrite', async () => {
+    assert.match((await ikbo('check')).error, /^note: no Python file, notebook or ONNX model in \.\n$/);
+    write('m.py', BAD);
+    assert.equal((await ikbo('check')).error, '');
+    await assert.rejects(ikbo('fix', '--rule', 'IKB999'), /--rule IKB999: no such rule/);
+    assert.match(
+      (await ikbo('fix', '--prefer', 'nosuch')).error,
+      /--prefer nosuch: not offered here; decompose, ikbo are/,
+    );
+    await assert.rejects(
+      ikbo('verify', 'm.py:11', '--rewrite', 'nosuch'),
+      /--rewrite nosuch: .*decompose, ikbo can be run/,
+    );
+    write('c.py', CLEAN);
+    assert.equal((await ikbo('fix', 'c.py')).error, '0 rewrites proposed; 0 findings left\n');
+  });
+
+  it('goes on without results where no folder can be made, as in /proc', async () => {
+    write('m.py', BAD);
+    const run = await ikbo('check', '--cache-dir', process.platform === 'linux' ? '/proc/nosuch/a' : 'm.py');
+    assert.equal(run.code, 1);
+    assert.match(run.error, /note: results are not kept in /);
+  });
+
   describe('fix', () => {
     it('prints a diff and leaves the file', async () => {
       write('m.py', BAD);
