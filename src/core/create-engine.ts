@@ -8,7 +8,8 @@ import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
 import { modelOf } from './python/model';
-import { importedProducers, mayProduceReplicas } from './python/producers';
+import { importedProducers } from './python/entries';
+import { mayProduceReplicas } from './python/producers';
 import { type Node, positionOf } from './python/syntax';
 import { createJudge } from './judge/judge';
 import type { Match } from './judge/match';
@@ -70,7 +71,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         text.length < SHORT ||
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
-        importedProducers(text, importsOf(text), (binding) => project.resolve(binding)) !== null;
+        importedProducers(text, importsOf(text), project) !== null;
       return worthwhile ? judgeFile(project, (file ??= parsed()), library.quiet, options) : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.

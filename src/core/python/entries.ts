@@ -1,6 +1,6 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
-import type { ClassModel, FunctionModel } from './model';
-import { mayProduceReplicas } from './producers';
+import type { Binding, ClassModel, FunctionModel } from './model';
+import { mayProduceReplicas, producesReplicas } from './producers';
 import type { Project } from './project';
 import { type Node, childOf, textOf } from './syntax';
 
@@ -59,4 +59,30 @@ export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<Fun
   const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
   const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
   return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
+}
+
+/**
+ * A pattern of the calls, in a text, of imported functions that make replicas; null when there are none. `names` are what
+ * the text binds.
+ */
+export function importedProducers(
+  text: string,
+  names: ReadonlyMap<string, Binding>,
+  project: Pick<Project, 'mayBring' | 'resolve'>,
+): RegExp | null {
+  const called = [...names].flatMap(([name, binding]) => {
+    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
+    const uses = [
+      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
+    ];
+    const found = uses.length > 0 && project.mayBring(binding) ? project.resolve(binding) : null;
+    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
+    if (found?.kind !== 'module') return [];
+    const makes = (member: string): boolean => {
+      const made = found.file.names.get(member);
+      return made?.kind === 'function' && producesReplicas(made);
+    };
+    return uses.filter(makes).map((member) => `${name}\\.${member}`);
+  });
+  return called.length > 0 ? new RegExp(`\\b(${called.join('|')})\\(`) : null;
 }

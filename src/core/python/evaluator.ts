@@ -10,13 +10,13 @@ import { attributeOf } from './attributes';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
-import { inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
+import { importedProducers, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
-import { importedProducers, producesReplicas } from './producers';
+import { producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, either, unknown } from './state';
@@ -325,7 +325,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
   }
 
-  const imported = importedProducers(project.main.file.text, project.main.names, (b) => project.resolve(b));
+  const imported = importedProducers(project.main.file.text, project.main.names, project);
   const waiting = new Set(project.main.functions.filter((f) => f.name !== '__init__'));
   const callsProducer = ({ node }: FunctionModel): boolean =>
     imported?.test(node.file.text.slice(node.start, node.end)) ?? false;

@@ -1,6 +1,5 @@
 /** Which functions can make a replica at all: only those are evaluated, and what uses their results. */
-import type { Binding, FunctionModel, ImportBinding } from './model';
-import type { Found } from './project';
+import type { FunctionModel } from './model';
 
 /** What a replica is made by. Cheap to test and rather too wide. */
 const PRODUCER = new RegExp(
@@ -40,30 +39,4 @@ export function producesReplicas(model: FunctionModel): boolean {
   const known = cache.get(node) ?? produces(node.file.text.slice(node.start, node.end), file.file.text);
   cache.set(node, known);
   return known;
-}
-
-/**
- * A pattern of the calls, in a text, of imported functions that make replicas; null when there are none. `names` are what
- * the text binds, `resolve` finds what an import brings.
- */
-export function importedProducers(
-  text: string,
-  names: ReadonlyMap<string, Binding>,
-  resolve: (binding: ImportBinding) => Found | null,
-): RegExp | null {
-  const called = [...names].flatMap(([name, binding]) => {
-    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
-    const uses = [
-      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
-    ];
-    const found = uses.length > 0 ? resolve(binding) : null;
-    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
-    if (found?.kind !== 'module') return [];
-    const makes = (member: string): boolean => {
-      const made = found.file.names.get(member);
-      return made?.kind === 'function' && producesReplicas(made);
-    };
-    return uses.filter(makes).map((member) => `${name}\\.${member}`);
-  });
-  return called.length > 0 ? new RegExp(`\\b(${called.join('|')})\\(`) : null;
 }

@@ -9,6 +9,8 @@ import { type Node, textOf } from './syntax';
 
 export interface Project {
   readonly main: FileModel;
+  /** Could a function that this import of the main file brings make a replica? By the texts alone, without a parse. */
+  mayBring(binding: ImportBinding): boolean;
   /** What an import in the main file brings. */
   resolve(binding: ImportBinding): Found | null;
   /** What a name of a file is bound to, through imports. */
@@ -55,15 +57,24 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     }
     const known = models.get(at);
     if (known !== undefined) return known;
-    const text = files?.read(at);
-    texts.set(at, text);
+    const text = textAt(at);
     const model = text === undefined ? null : library.model(at, text);
     models.set(at, model);
     return model;
   }
 
+  function textAt(at: string): string | undefined {
+    if (!texts.has(at)) texts.set(at, files?.read(at));
+    return texts.get(at);
+  }
+
+  const moduleFile = (module: string, from: string): FileModel | null => {
+    const at = modulePath(module, from);
+    return at === null ? null : modelAt(at);
+  };
+
   /** `a.b` as a file: a module or the __init__ of a package, looked for beside the file and in every folder above. */
-  function moduleFile(module: string, from: string): FileModel | null {
+  function modulePath(module: string, from: string): string | null {
     if (!files) return null;
     const dots = /^\.*/.exec(module)?.[0].length ?? 0;
     const parts = module
@@ -75,11 +86,31 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const bases = dots > 0 ? [folder.slice(0, folder.length - (dots - 1)).join('/')] : [folder.join('/'), ...roots];
     for (const base of new Set(bases)) {
       const stem = [base, parts].filter((p) => p !== '').join('/');
-      const found = modelAt(`${stem}.py`) ?? modelAt(stem === '' ? '__init__.py' : `${stem}/__init__.py`);
-      if (found) return found;
+      const found = [`${stem}.py`, stem === '' ? '__init__.py' : `${stem}/__init__.py`].find(
+        (at) => at === path || textAt(at) !== undefined,
+      );
+      if (found !== undefined) return found;
     }
     return null;
   }
+
+  function mayBring({ module, name }: ImportBinding, from: string, hops: number): boolean {
+    if (EXTERNAL.test(module) || FOREIGN.test(module)) return false;
+    if (hops > MAX_HOPS) return true;
+    const at = modulePath(module, from);
+    const text = at === null ? undefined : textAt(at);
+    if (at !== null && text !== undefined) {
+      const { produces, imports, starred } = library.outline(at, text);
+      if (produces) return true;
+      if (name === null) return false;
+      const inner = imports.get(name);
+      if (inner && mayBring(inner, at, hops + 1)) return true;
+      if (starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, hops + 1))) return true;
+    }
+    return name !== null && mayBring({ kind: 'import', module: submodule(module, name), name: null }, from, hops + 1);
+  }
+
+  const submodule = (module: string, name: string): string => `${module}${module.endsWith('.') ? '' : '.'}${name}`;
 
   function follow(binding: Binding, file: FileModel, hops: number): Found | null {
     if (binding.kind === 'function' || binding.kind === 'class') return binding;
@@ -97,9 +128,8 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const target = moduleFile(binding.module, from);
     const inner = target && hops < MAX_HOPS ? inFile(binding.name, target, hops + 1) : null;
     if (inner) return inner;
-    const separator = binding.module.endsWith('.') ? '' : '.';
-    const submodule = moduleFile(`${binding.module}${separator}${binding.name}`, from);
-    return submodule ? { kind: 'module', file: submodule } : { kind: 'external', path };
+    const inside = moduleFile(submodule(binding.module, binding.name), from);
+    return inside ? { kind: 'module', file: inside } : { kind: 'external', path };
   }
 
   function inFile(name: string, file: FileModel, hops: number): Found | null {
@@ -157,6 +187,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     get main() {
       return mainModel();
     },
+    mayBring: (binding) => mayBring(binding, path, 0),
     resolve: (binding) => followImport(binding, path, 0),
     lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
     method,
