@@ -100,7 +100,8 @@ function withModel(context: Context, file: string, work: (source: ByteSource) =>
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    if (error instanceof OnnxError || error instanceof Refusal) throw new UsageError(`${file}: ${error.message}`);
+    if (error instanceof OnnxError) throw new UsageError(`${file}: no ONNX model, or a damaged one: ${error.message}`);
+    if (error instanceof Refusal) throw new UsageError(`${file}: ${error.message}`);
     if (error instanceof Error && 'code' in error) throw new UsageError(`${file}: ${describeError(error)}`);
     throw error;
   }

@@ -59,6 +59,12 @@ describe('ikbo on ONNX models', () => {
   });
   it('show prints the text, or what is around a name', async () => {
     assert.match((await ikbo('show', 'm.onnx')).out, /opset_import[\s\S]*MatMul/);
+    const input =
+      /^ +\S+\[.*\] ("[^"]+"|\w+),?$/m.exec((await ikbo('show', 'm.onnx')).out)?.[1]?.replaceAll('"', '') ?? '';
+    assert.notEqual(input, '');
+    assert.ok((await ikbo('show', 'm.onnx', '--around', input)).out.includes(input), input);
+    writeFileSync(join(root, 'm.py'), 'import torch\n');
+    await assert.rejects(ikbo('show', 'm.py'), /m\.py: no ONNX model, or a damaged one: /);
     await assert.rejects(ikbo('show', 'm.onnx', '--around', 'nobody'), /no node and no value is called 'nobody'/);
     await assert.rejects(ikbo('show', 'missing.onnx'), /missing\.onnx: no such file/);
   });

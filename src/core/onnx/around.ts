@@ -6,15 +6,18 @@ import type { ModelText } from './text';
 const REACH = 3;
 
 /**
- * The lines of the node called `around` (by node name or by the name of a value that it makes) and of the nodes within
+ * The lines of the node called `around` (by node name or by the name of a value that it makes; for an
+ * input or a weight, those that read it) and of the nodes within
  * three steps of it, with `...` for what is left out. Null when there is no such node.
  */
 export function textAround(graph: GraphModel, printed: ModelText, around: string): string | null {
-  const start = graph.operators.find(({ node }) => node.name === around || node.outputs.includes(around));
-  if (!start) return null;
+  const maker = graph.operators.find(({ node }) => node.name === around || node.outputs.includes(around));
+  // An input or a weight of the model has no maker.
+  const starts = maker ? [maker] : graph.operators.filter(({ node }) => node.inputs.includes(around));
+  if (starts.length === 0) return null;
   const lines = printed.text.split('\n');
   const shown = new Set<number>();
-  for (const node of neighbours(start)) {
+  for (const node of new Set(starts.flatMap((start) => [...neighbours(start)]))) {
     const range = printed.nodes.get(node);
     if (range) for (let line = range.first; line <= range.last; line++) shown.add(line);
   }

@@ -84,7 +84,7 @@ function check(path: string, model: Model, text: ModelText, printed: ModelText, 
 }
 
 export interface ShowOptions {
-  /** A node's name or the name of a value: only what is near it is shown. */
+  /** The name of a node or a value (inputs and weights, too): only what is near it is shown. */
   readonly around?: string;
 }
 
