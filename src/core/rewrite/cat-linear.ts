@@ -45,6 +45,9 @@ function blockText(part: Part, ikbo: string): string {
   if (!isCopied(part)) return part.text;
   const { replicate, replicas } = part.copy;
   const map = replicate.map(ownReplicas(replicate, replicas));
-  if (!map) refuse('the copies are made along several axes, or along one that the small tensor does not have');
+  if (!map)
+    refuse(
+      'the copies are made along several axes, or along one that the small tensor is not known to have (a docstring can state its shape)',
+    );
   return `(${part.text}, ${ikbo}.${map})`;
 }

@@ -10,7 +10,7 @@ const copied = (copy: string, ...lines: string[]): Model => ({
 describe('rewrites: the axes of what is expanded', () => {
   const axes: Expected = { tier: 'suggestion', reason: /`user` has 2 axes before it is copied/ };
   check('of unknown rank', copied('user.expand(n, -1)'), axes);
-  check('of unknown rank, repeated', copied('user.repeat(n, 1)'), { tier: 'none', reason: /does not have/ });
+  check('of unknown rank, repeated', copied('user.repeat(n, 1)'), { tier: 'none', reason: /not known to have/ });
   check('for a split it does not matter', copied('user.expand(n, -1)'), { tier: 'safe' }, 'decompose');
   check('with an axis put in', copied('user.unsqueeze(0).expand(n, -1)'), { tier: 'safe' });
   check('with an axis put in under a name', copied('one.expand(n, -1)', 'one = user[None]'), { tier: 'safe' });
