@@ -111,7 +111,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   };
   const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
   const checkSoon = (uri: string) =>
-    scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 4)));
+    scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 8)));
 
   connection.onInitialize(async ({ capabilities: able, workspaceFolders, initializationOptions }) => {
     client = able;

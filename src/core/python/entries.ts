@@ -25,12 +25,25 @@ export function worksAtTopLevel(project: Project, imported: RegExp | null): bool
 export function ownersOf(model: FunctionModel, project: Project): readonly (ClassModel | null)[] {
   const { owner } = model;
   if (!owner) return [null];
-  const heirs = project.main.classes.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
+  const heirs = heirsOf(project).get(owner) ?? [];
   if (!project.isModule(owner)) return heirs.length > 0 ? heirs : [owner];
   const body = textOf(model.node);
   const fills = (c: ClassModel): boolean =>
     !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
   return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
+}
+
+const heirs = new WeakMap<Project, ReadonlyMap<ClassModel, readonly ClassModel[]>>();
+
+/** The modules of the main file, by the classes that they derive from directly. */
+function heirsOf(project: Project): ReadonlyMap<ClassModel, readonly ClassModel[]> {
+  const known = heirs.get(project);
+  if (known) return known;
+  const found = new Map<ClassModel, readonly ClassModel[]>();
+  for (const c of project.main.classes.filter((one) => project.isModule(one)))
+    for (const base of project.bases(c)) if (typeof base !== 'string') found.set(base, [...(found.get(base) ?? []), c]);
+  heirs.set(project, found);
+  return found;
 }
 
 /** Methods that a class inherits, also from another file, and that call its own method of this name. */

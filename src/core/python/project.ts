@@ -144,8 +144,12 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return null;
   }
 
+  const basesOf = new Map<ClassModel, readonly (ClassModel | string)[]>();
+
   function bases(model: ClassModel): readonly (ClassModel | string)[] {
-    return model.bases.map((node) => {
+    const known = basesOf.get(model);
+    if (known) return known;
+    const resolved = model.bases.map((node) => {
       const text = textOf(node);
       const [first = '', ...rest] = text.split('.');
       const found = inFile(first, model.file, 0);
@@ -157,6 +161,8 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       }
       return text;
     });
+    basesOf.set(model, resolved);
+    return resolved;
   }
 
   function method(model: ClassModel, name: string, depth = 0): FunctionModel | null {
@@ -180,8 +186,16 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return roots.length === 1 ? (roots[0] ?? null) : null;
   }
 
-  const isModule = (model: ClassModel): boolean =>
-    bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
+  const modules = new Map<ClassModel, boolean>();
+
+  function isModule(model: ClassModel): boolean {
+    const known = modules.get(model);
+    if (known !== undefined) return known;
+    modules.set(model, false); // for a class that names itself as its base
+    const found = bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
+    modules.set(model, found);
+    return found;
+  }
 
   return {
     get main() {
