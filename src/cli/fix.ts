@@ -46,22 +46,23 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
     const text = texts.get(path);
     if (text === undefined) continue; // A model: `ikbo rewrite` makes a new file of it.
     const fixed = fixText(engine, path, text, options);
-    left.push(...fixed.left);
-    if (fixed.text === text) continue;
-    applied.push(...fixed.applied);
-    if (!given.write) {
+    if (fixed.text !== text && !given.write) {
       const patch = createTwoFilesPatch(`a/${path}`, `b/${path}`, text, fixed.text, '', '', { context: 3 });
       context.output.out(paintDiff(patch.slice(patch.indexOf('---')), context.output.color));
-      continue;
-    }
-    try {
-      replaceFile(join(context.root, path), fixed.text);
+    } else if (fixed.text !== text) {
+      try {
+        replaceFile(join(context.root, path), fixed.text);
+      } catch (error) {
+        failed = true;
+        left.push(...report.findings.filter((finding) => finding.path === path));
+        context.output.error(`${path}: error: not written: ${describeError(error)}\n`);
+        continue;
+      }
       for (const one of fixed.applied)
         context.output.out(`${placeText({ ...one, path })}: ${one.rule} ${one.rewrite.title}\n`);
-    } catch (error) {
-      failed = true;
-      context.output.error(`${path}: error: not written: ${describeError(error)}\n`);
     }
+    applied.push(...fixed.applied);
+    left.push(...fixed.left);
   }
   const offered = new Set(report.findings.flatMap(({ rewrites }) => rewrites.map(({ id }) => id)));
   if (given.prefer !== null && offered.size > 0 && !offered.has(given.prefer))

@@ -308,6 +308,14 @@ describe('ikbo', () => {
       await ikbo('fix', '--write', '--prefer', 'ikbo');
       assert.match(readFileSync(join(root, 'm.py'), 'utf8'), /ikbo_lens\.cat_linear/);
     });
+    it('counts no rewrite of a file that it could not write', async () => {
+      const name = `${'m'.repeat(245)}.py`; // Leaves no room for the name of a temporary file.
+      write(name, BAD);
+      const run = await ikbo('fix', '--write', name);
+      assert.equal(run.code, 2);
+      assert.match(run.error, /^m+\.py: error: not written: .*\n0 rewrites applied; 1 finding left/);
+      assert.equal(readFileSync(join(root, name), 'utf8'), BAD);
+    });
     it('refuses --diff with --write', async () => assert.equal((await ikbo('fix', '--diff', '--write')).code, 2));
   });
 
