@@ -161,7 +161,13 @@ function listen<T>(
     }),
   );
   child.on('close', (code, signal) =>
-    fail(`The benchmark host ended unexpectedly (${signal ?? `exit code ${code}`}; last stage: ${stage}).`, 'crashed'),
+    // Ctrl-C in a terminal reaches the host, too.
+    signal === 'SIGINT'
+      ? finish(() => reject(cancelledError()))
+      : fail(
+          `The benchmark host ended unexpectedly (${signal ?? `exit code ${code}`}; last stage: ${stage}).`,
+          'crashed',
+        ),
   );
   options.signal?.addEventListener('abort', cancel);
   alive();

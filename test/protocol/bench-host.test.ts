@@ -140,6 +140,11 @@ describeHost('bench host', function () {
     assert.match(error.message, /SIGABRT; last stage: measuring \(flush\), round 2/);
   });
 
+  it('a host that Ctrl-C ended was cancelled, and did not crash', async () => {
+    const part = { env: { IKBO_TEST_HOST: 'interrupt' } };
+    await failure(runBench(request({ op: 'attention', seconds: 60 }), options(part)), 'cancelled');
+  });
+
   it('a hang is ended by the watchdog', async () => {
     const part = { env: { IKBO_TEST_HOST: 'hang' }, silenceSeconds: 1 };
     const error = await failure(runBench(request({ op: 'attention', seconds: 60 }), options(part)), 'hung');

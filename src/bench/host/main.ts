@@ -1,7 +1,8 @@
 /**
  * The benchmark host: a child process that alone loads the native addon. JSON lines on stdin and stdout (protocol/bench).
  *   node host.js --addon PATH
- * Ends when its stdin does, and with its parent. IKBO_TEST_HOST=crash|hang makes a run fail that way, for tests.
+ * Ends when its stdin does, and with its parent. IKBO_TEST_HOST=crash|hang|interrupt makes a run fail
+ * that way, for tests.
  */
 import { dirname } from 'node:path';
 import { BENCH_PROTOCOL, type HostRequest, type HostResponse } from '../../protocol/bench';
@@ -23,6 +24,7 @@ function addonPath(): string {
 function misbehave(addon: Addon): void {
   const how = process.env['IKBO_TEST_HOST'];
   if (how === 'crash') addon.crash();
+  if (how === 'interrupt') process.kill(process.pid, 'SIGINT');
   while (how === 'hang');
 }
 
