@@ -120,6 +120,8 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
       hit.via === 'rows' ||
       (event.keyword !== null && code !== 'IKB201') ||
       (code === 'IKB101' && valueOf(first.ratio) === 2) ||
+      // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
+      (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),
   };
 }

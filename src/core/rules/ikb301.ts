@@ -19,6 +19,8 @@ export const ikb301: Rule = {
   },
   match: (match) => match.code === 'IKB301',
   message(match) {
+    const looked = match.replicas.some((replica) => replica.map.kind === 'indexed');
+    const instead = looked ? 'could look the rows up' : 'can read one copy';
     const [block] = match.form?.blocks ?? [];
     const joined =
       (match.form?.blocks.length ?? 0) > 1
@@ -27,8 +29,8 @@ export const ikb301: Rule = {
           ? 'added to other values'
           : null;
     if (joined !== null)
-      return `${sourceText(match)} is copied ${copies(match)} and ${joined} in an operand of ${sinkText(match)}${when(match)}; the product of that part can read one copy${costText(match)}`;
-    return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product can read one copy${costText(match)}`;
+      return `${sourceText(match)} is copied ${copies(match)} and ${joined} in an operand of ${sinkText(match)}${when(match)}; the product of that part ${instead}${costText(match)}`;
+    return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product ${instead}${costText(match)}`;
   },
   rewrites: [
     { id: 'drop-expand', title: 'Keep the operand a view: the product reads one copy' },

@@ -119,6 +119,13 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /copied `4` times and concatenated in an operand of .*; the product of that part can read one copy/,
   },
+  'rows looked up for a product in which every row meets another matrix': {
+    init: ['self.w = nn.Parameter(torch.zeros(6, 16, 16))', 'self.pairs = torch.triu_indices(4, 4, 1)'],
+    forward: ['left = torch.index_select(x, 1, self.pairs[0])', 'return torch.matmul(left.unsqueeze(2), self.w)'],
+    rule: 'IKB301',
+    level: 'information',
+    message: /as an operand of `torch\.matmul`; the product could look the rows up/,
+  },
   'a row put behind keys is few': {
     init: ['self.bias = nn.Parameter(torch.zeros(1, 1, 16))'],
     forward: ['v = torch.cat([v, self.bias.repeat(v.shape[0], 1, 1)], dim=1)', 'return torch.bmm(p, v)'],
