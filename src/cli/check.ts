@@ -44,6 +44,7 @@ export interface CheckArguments {
 
 /** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
 export async function check(context: Context, paths: readonly string[], given: CheckArguments): Promise<ExitCode> {
+  noteUnknownRules(context);
   const cache = given.cache ? cacheFolder(context, given.cacheDir) : null;
   // Made for each check: files that decide may change, too.
   const optionsNow = (folder: string | null): AnalyseOptions => ({
@@ -72,6 +73,14 @@ export async function check(context: Context, paths: readonly string[], given: C
       `note: no Python file, notebook or ONNX model in ${paths.length > 0 ? paths.join(', ') : '.'}\n`,
     );
   return exitCode(analysed);
+}
+
+/** A slip in `select` would turn the check off without a word. */
+function noteUnknownRules(context: Context): void {
+  const { file, select, ignore } = findConfig(context.root);
+  for (const code of [...(select ?? []), ...ignore])
+    if (!RULES.some((rule) => rule.code.startsWith(code)))
+      context.output.error(`note: ${file}: ${code} is no rule; \`ikbo explain\` lists them\n`);
 }
 
 function exitCode({ report }: Analysed): ExitCode {

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OnnxError, Refusal, readModel, rewriteModel, showModel, type ByteSource, type Piece } from '../core/onnx';
+import { RULES } from '../core/rules';
 import { openFileBytes } from '../project/byte-source';
 import { findConfig } from '../project/config';
 import { findRuntime, RUNTIME_MISSING, verifyModel } from '../project/onnx/verify';
@@ -37,6 +38,9 @@ export interface RewriteArguments {
 
 /** 0 when a model was written, 1 when nothing could be rewritten (the reasons are printed), 2 on failure. */
 export async function rewrite(context: Context, file: string, given: RewriteArguments): Promise<ExitCode> {
+  for (const only of given.only)
+    if (!RULES.some(({ code }) => only === code || only.startsWith(`${code}:`)))
+      throw new UsageError(`--only ${only}: no such rule; \`ikbo explain\` lists them`);
   const output = given.output ?? file.replace(/(\.onnx)?$/, '.ikbo.onnx');
   const target = resolve(context.root, output);
   if (target === resolve(context.root, file))

@@ -262,6 +262,10 @@ describe('ikbo', () => {
       ikbo('verify', 'm.py:11', '--rewrite', 'nosuch'),
       /--rewrite nosuch: .*decompose, ikbo can be run/,
     );
+    write('m.onnx', '');
+    await assert.rejects(ikbo('rewrite', 'm.onnx', '--only', 'IKB999:3'), /--only IKB999:3: no such rule/);
+    write('ikbo.toml', 'select = ["IKB1", "IKB999"]');
+    assert.match((await ikbo('check', 'm.py')).error, /^note: .*ikbo\.toml: IKB999 is no rule; .*\n$/);
     write('c.py', CLEAN);
     assert.equal((await ikbo('fix', 'c.py')).error, '0 rewrites proposed; 0 findings left\n');
   });
