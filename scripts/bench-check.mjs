@@ -5,7 +5,7 @@
 //   the command      without kept results on one thread and on two, and with them (needs dist/: node scripts/build.mjs)
 //   TorchFix         the PyTorch linter, where its command is named; else its recorded run on FuxiCTR, if TREE is that
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -21,6 +21,10 @@ if (positionals.length !== 1) {
   process.exit(2);
 }
 const tree = resolve(positionals[0]);
+if (!existsSync(tree)) {
+  console.error(`${tree}: no such folder`);
+  process.exit(2);
+}
 const rounds = Number(values.rounds);
 
 ensurePackages();

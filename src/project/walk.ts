@@ -157,7 +157,7 @@ export function describeError(error: unknown): string {
       return 'no such file or directory';
     case 'EACCES':
     case 'EPERM':
-      return 'not readable: permission denied';
+      return 'permission denied';
     case 'ELOOP':
       return 'too many links: a link points to itself';
     case 'EISDIR':

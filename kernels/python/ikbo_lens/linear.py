@@ -137,7 +137,8 @@ def _checked(name: str, blocks: Sequence[Block], weight: Tensor, axis: int) -> L
 
 
 def _part(name: str, i: int, block: Block, axis: int) -> _Part:
-    x, maps = (block, ()) if isinstance(block, Tensor) else (block[0], tuple(block[1:]))
+    listed = isinstance(block, (tuple, list)) and len(block) > 0
+    x, maps = (block[0], tuple(block[1:])) if listed else (block, ())
     if not isinstance(x, Tensor) or not all(isinstance(m, Map) for m in maps):
         raise TypeError(f"{name}: block {i} must be a tensor or (tensor, map), a map as ikbo_lens.repeats makes it.")
     if x.dim() < -axis:

@@ -101,6 +101,7 @@ class CatLinear(unittest.TestCase):
             ([(user, index(torch.tensor([0, 1, 2, 0, 0, 0]))), cand], w, None, IndexError, r"holds 2.*has 2 rows"),
             ([(user, index(torch.tensor([0, -3, 1, 0, 0, 0]))), cand], w, None, IndexError, "holds -3"),
             ([(user, 3), cand], w, None, TypeError, "block 0 must be a tensor or"),
+            ([1, cand], w, None, TypeError, "block 0 must be a tensor or"),
             ([(user, ikbo_lens.expand(6)), cand], w, None, ValueError, "only an axis of size 1 expands"),
             ([(user, repeats(torch.tensor([3, 2, 1]))), cand], w, None, ValueError, "3 counts for 2 rows"),
             ([torch.tensor(1.0), cand], w, None, ValueError, "at least 1 axes"),

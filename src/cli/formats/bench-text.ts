@@ -2,6 +2,9 @@
 import type { ArmResult, BenchResult, Comparison } from '../../protocol/bench';
 import { OPS } from '../../protocol/dims';
 
+/** A ceiling that an arm passes by less is that of the run's own spread. */
+const NOISE = 1.05;
+
 export function benchText(result: BenchResult): string {
   const { request, environment } = result;
   const dims = Object.entries(request.dims).map(([name, size]) => `${name}=${size}`);
@@ -13,7 +16,12 @@ export function benchText(result: BenchResult): string {
   const ceilings = environment.ceilings;
   const tail = [
     ...(ceilings
-      ? [`ceilings measured in this run: ${ceilings.gflops.toFixed(0)} GFLOP/s, ${ceilings.gbytes.toFixed(0)} GB/s`]
+      ? [
+          `ceilings measured in this run: ${ceilings.gflops.toFixed(0)} GFLOP/s, ${ceilings.gbytes.toFixed(0)} GB/s` +
+            (result.arms.some((arm) => (arm.gflops ?? 0) > ceilings.gflops * NOISE)
+              ? '; an arm is above: the machine was busy while they were measured'
+              : ''),
+        ]
       : []),
     ...result.comparisons.map((comparison) => verdict(comparison, result)),
     ...result.warnings.map((warning) => `warning: ${warning}`),

@@ -54,7 +54,7 @@ export async function verifyModel(request: VerifyRequest, runtime: string): Prom
     const nodes = `nodes ${before.model.graph.nodes.length} -> ${after.model.graph.nodes.length}`;
     const bytes = [bytesWritten(before, sizes), bytesWritten(after, sizes)];
     const moved = bytes.every((value) => value !== null)
-      ? `; bytes written per run ${bytes[0]} -> ${bytes[1]}${at(Object.fromEntries(sizes))}`
+      ? `; bytes written per run ${bytes[0]} -> ${bytes[1]}${at(Object.fromEntries(sizes))}${grown(bytes[0], bytes[1])}`
       : '';
     return { ok: verdict.ok, lines: [describe(verdict), nodes + moved, ...timing(verdict)] };
   } finally {
@@ -84,3 +84,7 @@ function timing({ probes }: Verdict): string[] {
       : [],
   );
 }
+
+/** At small sizes the parts of a split product can be larger than the copy that they replace. */
+const grown = (before: number | null | undefined, after: number | null | undefined): string =>
+  (after ?? 0) > (before ?? 0) ? ' (more at these sizes: the saving is in operations, or comes with larger ones)' : '';

@@ -248,6 +248,7 @@ describe('onnx rewrite', function () {
     assert.throws(raise(build.node('Split', 'x', 'y z', { axis: 1 }), 18), /Split wants the number of its outputs/);
     assert.throws(raise(relu, 23, 11), /models below opset 13 are not raised/);
     assert.throws(raise(relu, 99), /opset 99 is newer than what is known/);
+    assert.throws(raise(relu, 15), /the model is of opset 17, which is not lowered to 15/);
     assert.doesNotThrow(raise(relu, 23));
     assert.doesNotThrow(raise(build.node('ReduceMean', 'x', 'y', { axes: [1] }), 17));
   });

@@ -40,7 +40,8 @@ const CHANGES = new Map<string, Change>([
 /** Refuses, with the operator and the reason. Functions of the model keep the version that they import. */
 export function raisedOpset({ graph, opsets }: Model, to: number): number {
   const from = opsets.find(({ domain }) => domain === '')?.version ?? 1;
-  if (from >= to) return from;
+  if (from === to) return from;
+  if (from > to) refuse(`the model is of opset ${from}, which is not lowered to ${to}`);
   if (from < OLDEST) refuse(`models below opset ${OLDEST} are not raised, and this is ${from}`);
   if (to > NEWEST) refuse(`opset ${to} is newer than what is known, ${NEWEST}`);
   const visit = ({ nodes }: Graph): void => {
