@@ -1,6 +1,7 @@
 /** The engine for Python: text in, findings out. */
 import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
 import type { Note, Rewrite } from './finding';
+import { isBalanced } from './python/balance';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
 import { type Library, createLibrary } from './python/library';
@@ -59,7 +60,10 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   const parser = await createParser(grammars);
   const library = createLibrary(parser);
 
-  /** `parsed` is asked for only if something in the text, or in what it imports, could make a copy. */
+  /**
+   * `parsed` is asked for only if something in the text, or in what it imports, could make a copy, or if there is an error
+   * to be told of.
+   */
   function analyse(path: string, text: string, parsed: () => ParsedFile, options: CheckOptions): Analysis {
     if (!text.includes('torch')) return NOTHING;
     resetIds();
@@ -69,6 +73,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     try {
       const worthwhile =
         text.length < SHORT ||
+        !isBalanced(text) ||
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
         importedProducers(text, importsOf(text), project) !== null;
