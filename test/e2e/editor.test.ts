@@ -204,6 +204,8 @@ describe('in a real editor', function () {
   it('shows findings in the cells of a notebook', async () => {
     writeFileSync(join(editor.workspace, 'ranker.ipynb'), notebook(CELLS));
     await editor.openFile('ranker.ipynb');
+    // The cell is further down than the view reaches.
+    await (await editor.problems('in front of `self.fc`')).first().dblclick();
     await editor.page.locator('.notebook-editor .squiggly-warning').first().waitFor();
     await editor.page.keyboard.press('Control+F4');
   });
