@@ -20,22 +20,10 @@ import { UsageError } from '../../src/cli/output';
 import { program } from '../../src/cli/program';
 import type { Report } from '../../src/core/finding';
 import { code, notebook } from '../notebook/notebook';
+import { BAD } from './ranker';
 
 const dist = join(__dirname, '../../dist');
 
-const BAD = `import torch
-import torch.nn as nn
-
-
-class Ranker(nn.Module):
-    def __init__(self, du, dc):
-        super().__init__()
-        self.fc = nn.Linear(du + dc, 8)
-
-    def forward(self, user, cand, n):
-        u = user.repeat_interleave(n, dim=0)
-        return self.fc(torch.cat([u, cand], dim=-1))
-`;
 const CLEAN = 'import torch\n\n\ndef f(x):\n    return x + 1\n';
 
 interface Run {

@@ -7,21 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deltaReport } from '../../src/cli/formats/delta';
 import { finding } from '../finding';
+import { BAD } from './ranker';
 
 const cli = join(__dirname, '../../dist/cli.js');
-const BAD = `import torch
-import torch.nn as nn
-
-
-class Ranker(nn.Module):
-    def __init__(self, du, dc):
-        super().__init__()
-        self.fc = nn.Linear(du + dc, 8)
-
-    def forward(self, user, cand, n):
-        u = user.repeat_interleave(n, dim=0)
-        return self.fc(torch.cat([u, cand], dim=-1))
-`;
 const GOOD = BAD.replace('torch.cat([u, cand], dim=-1)', 'cand');
 
 describe('ikbo check --watch', function () {

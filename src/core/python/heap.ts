@@ -31,25 +31,24 @@ export class Heap {
 
   /** An object is built when it is first looked into: most submodules of a model are on the way of no replica. */
   get(id: number): HeapItem | undefined {
-    for (let at: Heap | null = this as Heap; at; at = at.base) {
-      const item = at.own.get(id);
-      if (item?.kind === 'object' && item.build) {
-        at.own.set(id, { ...item, build: null });
-        item.build(at);
-        return at.own.get(id);
-      }
-      if (item) return item;
-    }
-    return undefined;
+    const layer = this.holder(id);
+    const item = layer?.own.get(id);
+    if (!layer || item?.kind !== 'object' || !item.build) return item;
+    layer.own.set(id, { ...item, build: null });
+    item.build(layer);
+    return layer.own.get(id);
   }
 
   /** The item as it is, an object perhaps not built. */
   peek(id: number): HeapItem | undefined {
-    for (let at: Heap | null = this as Heap; at; at = at.base) {
-      const item = at.own.get(id);
-      if (item) return item;
-    }
-    return undefined;
+    return this.holder(id)?.own.get(id);
+  }
+
+  /** The nearest layer that has the item. */
+  private holder(id: number): Heap | null {
+    let at: Heap | null = this as Heap;
+    while (at && !at.own.has(id)) at = at.base;
+    return at;
   }
 
   set(id: number, item: HeapItem): void {
