@@ -4,7 +4,7 @@ import type { Note, Rewrite } from './finding';
 import { isBalanced } from './python/balance';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
-import { type Library, createLibrary } from './python/library';
+import { type Held, type Library, createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
@@ -53,6 +53,8 @@ function firstError(root: Node): Node | null {
   return at;
 }
 
+const heldBy = (file: ParsedFile): Held => ({ file, model: modelOf(file) });
+
 /** Below this the parse costs nothing worth saving, and it tells of a broken file. */
 const SHORT = 2048;
 
@@ -64,12 +66,12 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
    * `parsed` is asked for only if something in the text, or in what it imports, could make a copy, or if there is an error
    * to be told of.
    */
-  function analyse(path: string, text: string, parsed: () => ParsedFile, options: CheckOptions): Analysis {
+  function analyse(path: string, text: string, parsed: () => Held, options: CheckOptions): Analysis {
     if (!text.includes('torch')) return NOTHING;
     resetIds();
-    library.trim();
-    let file: ParsedFile | undefined;
-    const project = openProject(path, () => modelOf((file ??= parsed())), library, options.files ?? null);
+    let held: Held | undefined;
+    const main = (): Held => (held ??= parsed());
+    const project = openProject(path, () => main().model, library, options.files ?? null);
     try {
       const worthwhile =
         text.length < SHORT ||
@@ -77,7 +79,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
         importedProducers(text, importsOf(text), project) !== null;
-      return worthwhile ? judgeFile(project, (file ??= parsed()), library.quiet, options) : NOTHING;
+      return worthwhile ? judgeFile(project, main().file, library.quiet, options) : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
@@ -88,9 +90,11 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   return {
     check(path, text, options = {}) {
       if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
+      // Other files of the project are likely to import this one.
+      if (options.files) return analyse(path, text, () => library.open(path, text), options);
       let file: ParsedFile | undefined;
       try {
-        return analyse(path, text, () => (file = parser.parse(path, text)), options);
+        return analyse(path, text, () => heldBy((file = parser.parse(path, text))), options);
       } finally {
         file?.close();
       }
@@ -111,7 +115,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         change(changes: readonly Change[]) {
           file = file.edited(changes);
         },
-        check: (options = {}) => analyse(path, file.text, () => file, options),
+        check: (options = {}) => analyse(path, file.text, () => heldBy(file), options),
         close: () => file.close(),
       };
       return document;
@@ -157,18 +161,22 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
   };
 }
 
-/** Keys and values of one attention are two findings, but what is rewritten is the one call: offered with the first. */
+/** Keys and values of one attention are two findings, but what is rewritten is one piece of text: offered with the first. */
 function oncePerSink(build: (match: Match) => readonly Rewrite[]): (match: Match) => readonly Rewrite[] {
-  const first = new Map<Node, Match>();
+  const attended = new Map<Node, Match>();
+  const offered = new Map<string, Match>();
   return (match) => {
-    const before = match.attention ? first.get(match.sink.node) : undefined;
-    if (match.attention && !before) first.set(match.sink.node, match);
-    const rewrites = build(match);
-    if (!before || before.code !== match.code || before.origin === match.origin) return rewrites;
-    const { line } = positionOf(before.origin.file, before.origin.start);
-    const reason = `Offered with the finding on line ${line}, which rewrites the same attention.`;
-    return rewrites.map((rewrite) =>
-      rewrite.tier === 'none' ? rewrite : { ...rewrite, tier: 'none', reason, edits: [] },
-    );
+    const same = match.attention ? attended.get(match.sink.node) : undefined;
+    if (match.attention && !same) attended.set(match.sink.node, match);
+    return build(match).map((rewrite) => {
+      if (rewrite.tier === 'none') return rewrite;
+      const edits = JSON.stringify(rewrite.edits);
+      const before = same ?? offered.get(edits);
+      if (!before) offered.set(edits, match);
+      if (!before || before.code !== match.code || before.origin === match.origin) return rewrite;
+      const { line } = positionOf(before.origin.file, before.origin.start);
+      const reason = `Offered with the finding on line ${line}, which rewrites the same attention.`;
+      return { ...rewrite, tier: 'none', reason, edits: [] };
+    });
   };
 }

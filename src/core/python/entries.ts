@@ -66,13 +66,25 @@ export function inheritedCallers(owner: ClassModel, name: string, project: Proje
 /** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
 export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
   const isCalled = (f: FunctionModel): boolean => f.name === 'forward' || f.name.startsWith('__');
-  const names = [...new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)))];
-  if (names.length === 0) return [];
-  const used = new RegExp(`[^.\\w](self\\.|\\w+\\.)?(${names.join('|')})\\(`);
-  const text = ({ file, start, end }: Node): string => file.text.slice(start, end);
-  const bodyOf = (node: Node): string => text(childOf(node, 'body') ?? node);
-  return [...waiting].filter((f) => used.test(bodyOf(f.node)) || (f.owner !== null && used.test(bodyOf(f.owner.node))));
+  const names = new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)));
+  if (names.size === 0) return [];
+  const uses = (node: Node): boolean => calledIn(node).some((name) => names.has(name));
+  return [...waiting].filter((f) => uses(f.node) || (f.owner !== null && uses(f.owner.node)));
 }
+
+const called = new WeakMap<Node, readonly string[]>();
+
+/** Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths. */
+function calledIn(definition: Node): readonly string[] {
+  const known = called.get(definition);
+  if (known) return known;
+  const text = textOf(childOf(definition, 'body') ?? definition);
+  const names = [...new Set([...text.matchAll(CALL)].map((match) => match[1] ?? ''))];
+  called.set(definition, names);
+  return names;
+}
+
+const CALL = /(?<![.\w])(?:\w+\.)?(\w+)\(/g;
 
 /**
  * A pattern of the calls, in a text, of imported functions that make replicas; null when there are none. `names` are what
@@ -83,19 +95,29 @@ export function importedProducers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayBring' | 'resolve'>,
 ): RegExp | null {
-  const called = [...names].flatMap(([name, binding]) => {
-    if (binding.kind !== 'import' || !/^[a-z_]\w*$/.test(name)) return [];
-    const uses = [
-      ...new Set([...text.matchAll(new RegExp(`\\b${name}(?:\\.(\\w+))?\\(`, 'g'))].map((m) => m[1] ?? '')),
-    ];
-    const found = uses.length > 0 && project.mayBring(binding) ? project.resolve(binding) : null;
+  const used = callsOf(text);
+  const makers = [...names].flatMap(([name, binding]) => {
+    const members = used.get(name);
+    if (binding.kind !== 'import' || !members || !/^[a-z_]/.test(name)) return [];
+    const found = project.mayBring(binding) ? project.resolve(binding) : null;
     if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
     if (found?.kind !== 'module') return [];
     const makes = (member: string): boolean => {
       const made = found.file.names.get(member);
       return made?.kind === 'function' && producesReplicas(made);
     };
-    return uses.filter(makes).map((member) => `${name}\\.${member}`);
+    return [...members].filter(makes).map((member) => `${name}\\.${member}`);
   });
-  return called.length > 0 ? new RegExp(`\\b(${called.join('|')})\\(`) : null;
+  return makers.length > 0 ? new RegExp(`\\b(${makers.join('|')})\\(`) : null;
+}
+
+/** What a text calls: names, each with the members that are called of it; the empty one for itself. */
+function callsOf(text: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const calls = new Map<string, Set<string>>();
+  for (const [, name = '', member = ''] of text.matchAll(/\b(\w+)(?:\.(\w+))?\(/g)) {
+    const members = calls.get(name);
+    if (members) members.add(member);
+    else calls.set(name, new Set([member]));
+  }
+  return calls;
 }

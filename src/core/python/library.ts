@@ -14,57 +14,84 @@ export interface Quiet {
   readonly asked: Asked;
 }
 
-const CAPACITY = 200;
+/** Characters of text whose models are kept: their nodes take about as many bytes times twenty. */
+const CAPACITY = 4_000_000;
 const STARRED = /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*\*/gm;
+
+const ALL = /^__all__\b/gm;
+const ALL_LIST = /^__all__\s*=\s*[[(]([^\])]*)[\])]\s*$/m;
+
+/** The part of a text that names what a star import brings: a plain `__all__`, or all of it. */
+const exported = (text: string): string =>
+  (text.match(ALL)?.length === 1 ? ALL_LIST.exec(text)?.[1] : undefined) ?? text;
 
 /** What a text says of itself without a parse. */
 export interface Outline {
   readonly produces: boolean;
   readonly imports: ReadonlyMap<string, ImportBinding>;
   readonly starred: readonly string[];
+  /** Can `from this import *` bring the name, by itself? */
+  exports(name: string): boolean;
+}
+
+export interface Held {
+  readonly file: ParsedFile;
+  readonly model: FileModel;
 }
 
 export interface Library {
-  model(path: string, text: string): FileModel;
+  /** Owns the file: nobody else closes it. */
+  open(path: string, text: string): Held;
   outline(path: string, text: string): Outline;
   /** Functions of imported files, see `evaluateFile`. Of use only while what was asked holds. */
   readonly quiet: WeakMap<Node, Quiet>;
-  /** Frees the longest unused trees. Only between analyses: nodes of a freed tree lose children not asked for yet. */
-  trim(): void;
 }
 
 export function createLibrary(parser: PythonParser): Library {
-  const held = new Map<string, { readonly file: ParsedFile; readonly model: FileModel }>();
+  const held = new Map<string, Held>();
+  let characters = 0;
+
+  function drop(path: string): void {
+    const found = held.get(path);
+    if (!found) return;
+    held.delete(path);
+    characters -= found.file.text.length;
+    found.file.close();
+  }
+
   const outlines = new Map<string, { readonly text: string; readonly outline: Outline }>();
   return {
     outline(path, text) {
       const known = outlines.get(path);
       if (known?.text === text) return known.outline;
       const starred = [...text.matchAll(STARRED)].map((match) => match[1] ?? '');
-      const outline = { produces: mayProduceReplicas(text), imports: importsOf(text), starred };
+      const outline = {
+        produces: mayProduceReplicas(text),
+        imports: importsOf(text),
+        starred,
+        exports: (name: string) => exported(text).includes(name),
+      };
       outlines.set(path, { text, outline });
       return outline;
     },
     quiet: new WeakMap(),
-    model(path, text) {
+    open(path, text) {
       const known = held.get(path);
-      held.delete(path);
       if (known && known.file.text === text) {
-        held.set(path, known);
-        return known.model;
-      }
-      known?.file.close();
-      const file = parser.parse(path, text);
-      const model = modelOf(file);
-      held.set(path, { file, model });
-      return model;
-    },
-    trim() {
-      for (const [path, { file }] of held) {
-        if (held.size <= CAPACITY) return;
         held.delete(path);
-        file.close();
+        held.set(path, known);
+        return known;
       }
+      drop(path);
+      const file = parser.parse(path, text);
+      const made = { file, model: modelOf(file) };
+      held.set(path, made);
+      characters += text.length;
+      for (const oldest of held.keys()) {
+        if (characters <= CAPACITY || oldest === path) break;
+        drop(oldest);
+      }
+      return made;
     },
   };
 }

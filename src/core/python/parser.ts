@@ -27,7 +27,7 @@ interface CursorModule {
 }
 
 export interface ParsedFile extends SourceFile {
-  /** Frees the tree. Nodes whose children were not asked for before have none afterwards. */
+  /** Frees the tree. Whoever asks a node for children that were not made before pays for another parse. */
   close(): void;
   /** Re-parses after changes, re-using what did not change, and closes this one. */
   edited(changes: readonly Change[]): ParsedFile;
@@ -41,6 +41,13 @@ export interface PythonParser {
 }
 
 const ERROR_TYPE = 0xffff;
+
+/**
+ * Characters of text whose trees stay in memory, at about 16 bytes each. An analysis may look into hundreds of files, and
+ * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
+ * again should a node of it be asked for children.
+ */
+const LIVE_CHARACTERS = 3_000_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
@@ -96,34 +103,53 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const definition = kinds.indexOf('function_definition');
   const continuation = kinds.indexOf('line_continuation');
 
-  function parse(path: string, text: string, old: Tree | null): ParsedFile {
+  /** Files whose trees are in memory, the longest unused first. */
+  const live = new Set<ParsedFile>();
+  let liveCharacters = 0;
+
+  function grow(path: string, text: string, old: Tree | null): Tree {
     const tree = parser.parse(text, old);
     if (!tree) throw new Error(`${path}: the parser gave no tree`);
-    return fileOf(path, text, tree);
+    return tree;
   }
 
-  function fileOf(path: string, text: string, tree: Tree): ParsedFile {
-    const address = (tree as unknown as Record<number, number>)[0] ?? 0;
-    const hasErrors = tree.rootNode.hasError;
-    const nodeCount = tree.rootNode.descendantCount;
-    let open = true;
+  /** Most recently used from here on. */
+  function keep(file: ParsedFile): void {
+    if (!live.delete(file)) liveCharacters += file.text.length;
+    live.add(file);
+    for (const oldest of live) {
+      if (liveCharacters <= LIVE_CHARACTERS || oldest === file) return;
+      oldest.close();
+    }
+  }
+
+  function fileOf(path: string, text: string, first: Tree): ParsedFile {
+    let tree: Tree | null = first;
+    const hasErrors = first.rootNode.hasError;
+    const nodeCount = first.rootNode.descendantCount;
     let lineStarts: number[] | null = null;
+
+    const treeNow = (): Tree => {
+      tree ??= grow(path, text, null);
+      keep(file);
+      return tree;
+    };
 
     /**
      * Children of the node with that descendant index, and theirs in turn, down to functions and blocks: those are made
      * when asked for, so that a function that nobody evaluates costs nothing.
      */
     function childrenAt(parent: Node, index: number): readonly Node[] {
-      if (!open) return [];
+      const address = (treeNow() as unknown as Record<number, number>)[0] ?? 0;
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
       if (index > 0) module._ts_tree_cursor_goto_descendant_wasm(address, index);
-      const children = walkChildren(parent);
+      const children = walkChildren(parent, address);
       module._ts_tree_cursor_delete_wasm(address);
       return children;
     }
 
-    function walkChildren(parent: Node): Node[] {
+    function walkChildren(parent: Node, address: number): Node[] {
       const children: Node[] = [];
       if (!module._ts_tree_cursor_goto_first_child_wasm(address)) return children;
       do {
@@ -142,7 +168,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           type === ERROR_TYPE || missing,
           file,
         );
-        if (type !== block && type !== definition) child.adopt(walkChildren(child));
+        if (type !== block && type !== definition) child.adopt(walkChildren(child, address));
         children.push(child);
       } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
       module._ts_tree_cursor_goto_parent_wasm(address);
@@ -164,7 +190,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       commentsWith(part) {
         const found: { line: number; text: string }[] = [];
         for (let at = text.indexOf(part); at >= 0;) {
-          const node = tree.rootNode.descendantForIndex(at);
+          const node = treeNow().rootNode.descendantForIndex(at);
           const isComment = node?.type === 'comment';
           if (isComment) found.push({ line: node.startPosition.row + 1, text: node.text });
           at = text.indexOf(part, isComment ? node.endIndex : at + 1);
@@ -172,10 +198,12 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         return found;
       },
       close() {
-        if (open) tree.delete();
-        open = false;
+        if (live.delete(file)) liveCharacters -= text.length;
+        tree?.delete();
+        tree = null;
       },
       edited(changes) {
+        const old = treeNow();
         let next = text;
         for (const { start, end, text: inserted } of changes) {
           const before = next;
@@ -188,18 +216,19 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
             oldEndPosition: pointOf(before, end),
             newEndPosition: pointOf(next, start + inserted.length),
           };
-          tree.edit(edit);
+          old.edit(edit);
         }
-        const result = parse(path, next, tree);
+        const result = fileOf(path, next, grow(path, next, old));
         file.close();
         return result;
       },
     };
     const root = new TreeNode('module', null, 0, text.length, null, 0, false, file);
+    keep(file);
     return file;
   }
 
-  return { parse: (path, text) => parse(path, text, null) };
+  return { parse: (path, text) => fileOf(path, text, grow(path, text, null)) };
 }
 
 function lineStartsOf(text: string): number[] {

@@ -58,7 +58,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const known = models.get(at);
     if (known !== undefined) return known;
     const text = textAt(at);
-    const model = text === undefined ? null : library.model(at, text);
+    const model = text === undefined ? null : library.open(at, text).model;
     models.set(at, model);
     return model;
   }
@@ -136,12 +136,26 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const binding = file.names.get(name);
     if (binding) return follow(binding, file, hops);
     for (const module of file.starred) {
-      if (EXTERNAL.test(module)) continue;
-      const target = moduleFile(module, file.file.path);
-      const found = target && target !== file && hops < MAX_HOPS ? inFile(name, target, hops + 1) : null;
+      if (EXTERNAL.test(module) || hops >= MAX_HOPS) continue;
+      const at = modulePath(module, file.file.path);
+      const target = at !== null && mayExport(at, name, new Set([file.file.path])) ? modelAt(at) : null;
+      const found = target && target !== file ? inFile(name, target, hops + 1) : null;
       if (found) return found;
     }
     return null;
+  }
+
+  /** By the texts alone: packages star-import hundreds of files, of which at most one binds the name. */
+  function mayExport(at: string, name: string, seen: Set<string>): boolean {
+    const text = seen.has(at) ? undefined : textAt(at);
+    seen.add(at);
+    if (text === undefined) return false;
+    const { exports, starred } = library.outline(at, text);
+    const inner = (module: string): boolean => {
+      const path = EXTERNAL.test(module) ? null : modulePath(module, at);
+      return path !== null && mayExport(path, name, seen);
+    };
+    return exports(name) || starred.some(inner);
   }
 
   const basesOf = new Map<ClassModel, readonly (ClassModel | string)[]>();
