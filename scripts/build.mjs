@@ -31,6 +31,7 @@ const entries = {
   extension: 'src/extension/main.ts',
   host: 'src/bench/host/main.ts',
   'onnx-child': 'src/project/onnx/child.ts',
+  'onnx-bench': 'src/project/onnx/bench-child.ts',
 };
 const present = Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(join(root, path))));
 const targets = [{ ...node, entryPoints: present }];

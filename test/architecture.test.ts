@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'core/engine': ['core/finding'],
   protocol: [],
   notebook: ['core'],
-  project: ['core', 'notebook'],
+  project: ['core', 'notebook', 'protocol'],
   bench: ['core', 'protocol'],
   verify: ['core', 'protocol'],
   server: ['core', 'bench', 'notebook', 'project', 'verify', 'protocol'],

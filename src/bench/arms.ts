@@ -1,10 +1,12 @@
 /** The arms of each operator, in the order of the story they tell: from the code as written to the best. */
-import type { BenchRequest, DeviceInfo, Op } from '../protocol/bench';
+import { MODEL_AS_WRITTEN, MODEL_REWRITTEN, type BenchRequest, type DeviceInfo, type Op } from '../protocol/bench';
 
 /** What an arm runs: a stage of the bundled kernels on the operator, on ready-made copies, or on another view of it. */
 export type Work =
   | { readonly kind: 'stage'; readonly stage: number; readonly input: 'mapped' | 'copies' | 'folded' }
-  | { readonly kind: 'torch'; readonly form: string };
+  | { readonly kind: 'torch'; readonly form: string }
+  /** The whole model that the finding is in. */
+  | { readonly kind: 'model' };
 
 export interface Arm {
   readonly id: string;
@@ -17,6 +19,7 @@ export const STAGE = { materialized: 0, decomposed: 1, aligned: 2, fused: 3, war
 
 export const AS_WRITTEN = 'as-written';
 export const BROADCAST_EXCLUDED = 'broadcast-excluded';
+export { isModelArm, MODEL_AS_WRITTEN } from '../protocol/bench';
 
 interface ArmSpec extends Arm {
   readonly ops: readonly Op[];
@@ -40,6 +43,7 @@ const arm = (id: string, title: string, ops: readonly Op[], on: ArmSpec['on'], w
   work,
 });
 
+const model: Work = { kind: 'model' };
 const UPSTREAM = 'upstream-triton';
 const FOLDED = 'Candidates folded into the queries';
 
@@ -73,6 +77,8 @@ const SPECS: readonly ArmSpec[] = [
   arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
   arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
   arm('torch-ikbo-lens', 'ikbo_lens, as rewritten code calls it', ALL, 'cuda', torch('ikbo-lens')),
+  arm(MODEL_AS_WRITTEN, 'Whole model in onnxruntime (CPU), as it is', ALL, 'both', model),
+  arm(MODEL_REWRITTEN, 'Whole model in onnxruntime (CPU), rewritten', ALL, 'both', model),
   arm(UPSTREAM, 'Upstream Triton kernels', ['linear-compression', 'attention'], 'cuda', torch('upstream')),
 ];
 
@@ -84,13 +90,14 @@ export function folds(request: Pick<BenchRequest, 'op' | 'dims' | 'grouping'>): 
 
 /** The arms that exist for a request, chosen or not. */
 export function armsFor(
-  request: Pick<BenchRequest, 'op' | 'dims' | 'grouping' | 'python'>,
+  request: Pick<BenchRequest, 'op' | 'dims' | 'grouping' | 'python' | 'model'>,
   kind: DeviceInfo['kind'],
 ): readonly Arm[] {
   const { Ku = 0, Kc = 0, H = 0, Hkv = 0 } = request.dims;
   return SPECS.filter(({ id, ops, on, work }) => {
     if (!ops.includes(request.op) || (on !== 'both' && on !== kind)) return false;
     if (work.kind === 'torch' && request.python === null) return false;
+    if (work.kind === 'model' && !request.model) return false;
     if (id.startsWith('torch') && id.endsWith('padded')) return Ku % 8 !== 0 || Kc % 8 !== 0;
     if (id.includes('folded')) return folds(request);
     if (id === UPSTREAM && H !== Hkv) return false; // has no groups of heads

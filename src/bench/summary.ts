@@ -1,5 +1,5 @@
 /** From samples to the arms and comparisons of a result. Pure. */
-import { AS_WRITTEN, BROADCAST_EXCLUDED } from './arms';
+import { AS_WRITTEN, BROADCAST_EXCLUDED, isModelArm, MODEL_AS_WRITTEN } from './arms';
 import type { Cost } from './plan';
 import { compare, summarize } from './stats';
 import type { ArmResult, Check, Comparison, Regime } from '../protocol/bench';
@@ -16,18 +16,22 @@ export interface MeasuredArm {
 
 export function armResult({ samples, ...arm }: MeasuredArm, cost: Cost): ArmResult {
   const timing = arm.problem === null && samples.length > 0 ? summarize(samples) : null;
-  const perSecond = (amount: number): number | null => (timing ? amount / timing.median / 1e6 : null);
+  const counted = timing && !isModelArm(arm.id); // the operations are those of the operator
+  const perSecond = (amount: number): number | null => (counted ? amount / timing.median / 1e6 : null);
   return { ...arm, timing, gflops: perSecond(cost.flops), gbytes: perSecond(cost.bytes) };
 }
 
 /**
  * Every arm against the code as written, and the fastest IKBO arm against each opponent that a program could run. Ready
- * copies are nobody's program: that arm is only ever the one compared.
+ * copies are nobody's program: that arm is only ever the one compared. A whole model is compared with itself.
  */
 export function comparisonsOf(arms: readonly ArmResult[], base: string): Comparison[] {
   const pairs: [string, string, Regime][] = [];
   for (const regime of new Set(arms.map((arm) => arm.regime))) {
-    const timed = arms.filter((arm) => arm.regime === regime && arm.timing);
+    const inRegime = arms.filter((arm) => arm.regime === regime && arm.timing);
+    const timed = inRegime.filter(({ id }) => !isModelArm(id));
+    for (const { id } of inRegime)
+      if (isModelArm(id) && id !== MODEL_AS_WRITTEN) pairs.push([MODEL_AS_WRITTEN, id, regime]);
     for (const { id } of timed) if (id !== base) pairs.push([base, id, regime]);
     const best = fastest(timed.filter(({ id }) => id.startsWith('ikbo')));
     for (const { id } of timed)

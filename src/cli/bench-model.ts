@@ -1,11 +1,11 @@
-/** `ikbo bench --finding model.onnx:NODE`: the whole model before and after, beside the operator alone. */
+/** `ikbo bench --finding model.onnx:NODE`: the node's finding, and the whole model beside the operator alone. */
 import { resolve } from 'node:path';
 import type { Finding } from '../core/finding';
 import { OnnxError, printModel, readModel } from '../core/onnx';
 import { openFileBytes } from '../project/byte-source';
-import { describeMeasured, measureRewrite, type Measured } from '../project/onnx/measure';
-import { findRuntime, RUNTIME_MISSING } from '../project/onnx/verify';
+import { findRuntime } from '../project/onnx/find-runtime';
 import { describeError } from '../project/walk';
+import type { ModelRun } from '../protocol/bench';
 import type { Context } from './context';
 import { UsageError } from './output';
 
@@ -30,17 +30,12 @@ export function lineOfNode(context: Context, place: string): string {
   throw new UsageError(`--finding ${place}: ${path} has no node and no value called '${name}'`);
 }
 
-/** What rewriting the finding does to its model; the reason in words where that cannot be measured. */
-export async function benchModel(
+/** The whole model that the finding is in, to be run before and after in the same rounds. */
+export function modelRun(
   context: Context,
   { path, rule, line }: Finding,
-  shapes: Readonly<Record<string, number>>,
-): Promise<Measured | string> {
-  const runtime = findRuntime(context.root);
-  if (!runtime) return RUNTIME_MISSING;
+  sizes: Readonly<Record<string, number>>,
+): ModelRun {
   const model = resolve(context.root, path);
-  return measureRewrite({ model, finding: `${rule}:${line}`, shapes, dist: context.dist, runtime, repeats: 30 });
+  return { path: model, finding: `${rule}:${line}`, sizes, runtime: findRuntime(context.root) };
 }
-
-export const modelText = (measured: Measured | string): string =>
-  `${typeof measured === 'string' ? `not measured through onnxruntime: ${measured}` : describeMeasured(measured)}\n`;

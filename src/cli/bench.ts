@@ -8,7 +8,7 @@ import { findConfig } from '../project/config';
 import { findPython } from '../project/interpreter';
 import type { BenchRequest, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
 import { checkDims, OPS } from '../protocol/dims';
-import { benchModel, isModelPlace, lineOfNode, modelText } from './bench-model';
+import { isModelPlace, lineOfNode, modelRun } from './bench-model';
 import { hostOptions, type Context } from './context';
 import { toUsageError } from './devices';
 import { benchText } from './formats/bench-text';
@@ -50,6 +50,9 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
     seed: given.seed,
     // An interpreter without torch is reported by the host and costs nothing else.
     python: given.python === 'none' ? null : findPython(context.root, given.python ?? null),
+    ...(finding && isModel(finding.path)
+      ? { model: modelRun(context, finding, { ...findConfig(context.root).shapes, ...parseSizes(given.shape) }) }
+      : {}),
   });
   const abort = new AbortController();
   const stop = (): void => abort.abort();
@@ -60,13 +63,8 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
       signal: abort.signal,
       onProgress: progress(context),
     }).catch(toUsageError);
-    const model =
-      finding && isModel(finding.path)
-        ? await benchModel(context, finding, { ...findConfig(context.root).shapes, ...parseSizes(given.shape) })
-        : null;
-    if (given.json) context.output.out(`${JSON.stringify(model === null ? result : { ...result, model }, null, 2)}\n`);
+    if (given.json) context.output.out(`${JSON.stringify(result, null, 2)}\n`);
     else context.output.out(given.markdown ? markdownReport(result) : benchText(result));
-    if (model !== null && !given.json) context.output.out(modelText(model));
     return result.arms.some((arm) => arm.check?.ok === false) ? EXIT.findings : EXIT.clean;
   } finally {
     process.off('SIGINT', stop);

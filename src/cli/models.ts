@@ -5,7 +5,9 @@ import { OnnxError, Refusal, readModel, rewriteModel, showModel, type ByteSource
 import { RULES } from '../core/rules';
 import { openFileBytes } from '../project/byte-source';
 import { findConfig } from '../project/config';
-import { findRuntime, RUNTIME_MISSING, verifyModel } from '../project/onnx/verify';
+import { findRuntime } from '../project/onnx/find-runtime';
+import { verifyModel } from '../project/onnx/verify';
+import { RUNTIME_MISSING } from '../protocol/onnx';
 import { writeModel } from '../project/onnx/write';
 import { describeError } from '../project/walk';
 import type { Context } from './context';

@@ -3,15 +3,17 @@ import * as vscode from 'vscode';
 import { BenchError, listDevices, runBench } from '../bench/client';
 import { presets } from '../bench/presets';
 import { completeRequest } from '../bench/request';
-import type { BenchResult } from '../protocol/bench';
+import type { BenchResult, ModelRun } from '../protocol/bench';
 import type { Devices, Failure, RunRequest, ToPanel } from '../protocol/panel';
 import type { Preset } from './choices';
+
+export type BenchRun = Omit<RunRequest, 'model'> & { readonly model: ModelRun | null };
 
 export interface Bench {
   readonly presets: readonly Preset[];
   devices(): Promise<Devices>;
   /** Rejects when the run fails or the signal aborts it. */
-  run(request: RunRequest, post: (message: ToPanel) => void, signal: AbortSignal): Promise<BenchResult>;
+  run(request: BenchRun, post: (message: ToPanel) => void, signal: AbortSignal): Promise<BenchResult>;
 }
 
 export function createBench(context: vscode.ExtensionContext): Bench {

@@ -2,9 +2,10 @@
 import * as vscode from 'vscode';
 import type { BenchResult } from '../protocol/bench';
 import type { BenchTarget } from '../protocol/editor';
+import { MODEL_SCHEME, type ModelSizes } from '../protocol/onnx';
 import type { Choice, Devices, FromPanel, RunRequest, ToPanel } from '../protocol/panel';
 import { failureOf, type Bench } from './bench';
-import { choiceOfPreset, choiceOfTarget, idOf } from './choices';
+import { choiceOfPreset, choiceOfTarget, idOf, modelRunOf } from './choices';
 import { exportResult } from './export';
 import { pageOf } from './webview';
 
@@ -22,11 +23,23 @@ export interface PanelParts {
   readonly bench: Bench;
   /** Asks the server; empty while it does not run. */
   readonly targets: () => Promise<readonly BenchTarget[]>;
+  /** The sizes that a model leaves open. */
+  readonly sizes: (uri: string) => Promise<ModelSizes | null>;
+  /** The sizes of a finding's operator at given sizes of its model, as far as they follow. */
+  readonly dims: (target: BenchTarget, sizes: Readonly<Record<string, number>>) => Promise<Record<string, number>>;
   readonly recorded: () => Promise<readonly BenchResult[]>;
   readonly onDevices: (devices: Devices) => void;
 }
 
-export function createBenchmarkPanel({ extension, bench, targets, recorded, onDevices }: PanelParts): BenchmarkPanel {
+export function createBenchmarkPanel({
+  extension,
+  bench,
+  targets,
+  sizes,
+  dims,
+  recorded,
+  onDevices,
+}: PanelParts): BenchmarkPanel {
   let panel: vscode.WebviewPanel | undefined;
   let known: readonly BenchTarget[] = [];
   let selected: BenchTarget | undefined;
@@ -38,7 +51,11 @@ export function createBenchmarkPanel({ extension, bench, targets, recorded, onDe
   const setup = async (select: BenchTarget | undefined): Promise<void> => {
     const found = await targets();
     known = select && !found.some((target) => idOf(target) === idOf(select)) ? [select, ...found] : found;
-    const choices: Choice[] = [...known.map(choiceOfTarget), ...bench.presets.map(choiceOfPreset)];
+    const models = await Promise.all(known.map(({ uri }) => (uri.startsWith(`${MODEL_SCHEME}:`) ? sizes(uri) : null)));
+    const choices: Choice[] = [
+      ...known.map((target, i) => choiceOfTarget(target, models[i] ?? null)),
+      ...bench.presets.map(choiceOfPreset),
+    ];
     const device = vscode.workspace.getConfiguration('ikboLens').get('device', '');
     const trusted = vscode.workspace.isTrusted;
     post({ type: 'setup', choices, selected: select ? idOf(select) : null, trusted, device });
@@ -57,7 +74,9 @@ export function createBenchmarkPanel({ extension, bench, targets, recorded, onDe
     running?.abort();
     const own = (running = new AbortController());
     try {
-      const result = await bench.run(request, post, own.signal);
+      const target = known.find((each) => idOf(each) === request.model?.choice);
+      const model = target && request.model ? modelRunOf(target, request.model.sizes) : null;
+      const result = await bench.run({ ...request, model }, post, own.signal);
       post({ type: 'result', result });
     } catch (error) {
       if (own.signal.aborted) post({ type: 'cancelled' });
@@ -76,6 +95,12 @@ export function createBenchmarkPanel({ extension, bench, targets, recorded, onDe
         return run(message.request);
       case 'cancel':
         return running?.abort();
+      case 'modelSizes': {
+        const { choice, sizes: given } = message.model;
+        const target = known.find((each) => idOf(each) === choice);
+        if (target) post({ type: 'dims', choice, dims: await dims(target, given) });
+        return;
+      }
       case 'findDevices':
         return findDevices();
       case 'reveal':

@@ -2,7 +2,15 @@
 import { loadBegan } from './clock';
 import * as vscode from 'vscode';
 import { BENCH_TARGETS_REQUEST, parseBenchTarget, parseVerifyTarget, type BenchTarget } from '../protocol/editor';
-import { CHAIN_COMMAND, MEASURE_COMMAND, REWRITE_COMMAND } from '../protocol/onnx';
+import {
+  CHAIN_COMMAND,
+  MEASURE_COMMAND,
+  MODEL_DIMS_REQUEST,
+  MODEL_SIZES_REQUEST,
+  REWRITE_COMMAND,
+  type ModelMeasure,
+  type ModelSizes,
+} from '../protocol/onnx';
 import { createBench } from './bench';
 import { createBenchmarkPanel } from './benchmark-panel';
 import { showDevices } from './devices';
@@ -33,6 +41,11 @@ export function activate(context: vscode.ExtensionContext): void {
     extension: context.extensionUri,
     bench,
     targets: async () => (await server.request<BenchTarget[]>(BENCH_TARGETS_REQUEST)) ?? [],
+    sizes: async (uri) => (await server.request<ModelSizes>(MODEL_SIZES_REQUEST, { uri })) ?? null,
+    async dims({ uri, rule, line }, sizes) {
+      const measure: ModelMeasure = { uri, finding: `${rule}:${line}`, sizes };
+      return (await server.request<Record<string, number>>(MODEL_DIMS_REQUEST, measure)) ?? {};
+    },
     recorded: () => recordedResults(context, output),
     onDevices: status.devices,
   });

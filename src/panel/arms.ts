@@ -1,5 +1,12 @@
 /** The arms of one regime as the chart and the table show them. */
-import type { ArmResult, BenchResult, Comparison, Regime } from '../protocol/bench';
+import {
+  isModelArm,
+  MODEL_AS_WRITTEN,
+  type ArmResult,
+  type BenchResult,
+  type Comparison,
+  type Regime,
+} from '../protocol/bench';
 
 /** The arm that everything is compared with. */
 const AS_WRITTEN = 'as-written';
@@ -10,16 +17,27 @@ const BOUNDS: readonly string[] = ['broadcast-excluded', 'padded'];
 
 export interface ArmRow {
   readonly arm: ArmResult;
-  readonly role: 'base' | 'torch' | 'bound' | 'best' | 'other';
+  readonly role: 'base' | 'model' | 'torch' | 'bound' | 'best' | 'other';
   /** Against the code as written; null for the code itself and where nothing was measured. */
   readonly speedup: Comparison | null;
 }
 
+/** The operator's arms. */
 export function rowsOf(result: BenchResult, regime: Regime): readonly ArmRow[] {
-  const arms = result.arms.filter((arm) => arm.regime === regime);
+  const arms = result.arms.filter((arm) => arm.regime === regime && !isModelArm(arm.id));
   const best = bestOf(arms)?.id;
   const roleOf = (id: string): ArmRow['role'] => (id === best ? 'best' : (fixedRole(id) ?? 'other'));
   return arms.map((arm) => ({ arm, role: roleOf(arm.id), speedup: speedupOf(result, regime, arm.id) }));
+}
+
+/** The whole model as it is and rewritten; empty where none was run. */
+export function modelRowsOf(result: BenchResult, regime: Regime): readonly ArmRow[] {
+  const arms = result.arms.filter((arm) => arm.regime === regime && isModelArm(arm.id));
+  return arms.map((arm) => ({
+    arm,
+    role: arm.id === MODEL_AS_WRITTEN ? 'model' : 'other',
+    speedup: speedupOf(result, regime, arm.id, MODEL_AS_WRITTEN),
+  }));
 }
 
 function fixedRole(id: string): ArmRow['role'] | null {
@@ -48,6 +66,6 @@ function bestOf(arms: readonly ArmResult[]): ArmResult | undefined {
   return best;
 }
 
-function speedupOf(result: BenchResult, regime: Regime, id: string): Comparison | null {
-  return result.comparisons.find((c) => c.regime === regime && c.base === AS_WRITTEN && c.arm === id) ?? null;
+function speedupOf(result: BenchResult, regime: Regime, id: string, base = AS_WRITTEN): Comparison | null {
+  return result.comparisons.find((c) => c.regime === regime && c.base === base && c.arm === id) ?? null;
 }

@@ -8,6 +8,7 @@ const NOTES: Readonly<Record<ArmRow['role'], string>> = {
   bound: 'not a fix: starts from finished copies',
   best: 'fastest',
   torch: 'your PyTorch, today',
+  model: 'whole model',
   other: '',
 };
 

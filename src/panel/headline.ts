@@ -14,6 +14,16 @@ export function headline(rows: readonly ArmRow[]): string {
     : verdict(best);
 }
 
+/** What rewriting is worth to the whole model. */
+export function modelHeadline(rows: readonly ArmRow[]): string {
+  const [, rewritten] = rows;
+  if (!rewritten?.arm.timing || !rewritten.speedup) return 'The whole model was not measured rewritten.';
+  const { ratio, low, high, verdict: found } = rewritten.speedup;
+  const interval = `95 % interval ${times(low)} to ${times(high)}`;
+  if (found === 'no difference') return `The whole model, rewritten: no difference (${interval}).`;
+  return `The whole model, rewritten: ${times(ratio)} as fast as it is (${interval}).`;
+}
+
 function verdict({ arm: { title }, speedup }: ArmRow): string {
   if (!speedup) return `Fastest: ${title}.`;
   const { ratio, low, high, verdict: found } = speedup;

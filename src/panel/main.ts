@@ -24,7 +24,7 @@ const dispatch = (event: Event): void => {
 const result = resultView(dispatch, send);
 const form = [
   choiceView(dispatch, send),
-  shapesView(dispatch),
+  shapesView(dispatch, send, () => state),
   methodView(dispatch),
   runView(dispatch, send, () => state),
 ];

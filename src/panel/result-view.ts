@@ -2,11 +2,11 @@
 import type { BenchResult, Regime } from '../protocol/bench';
 import { OPS } from '../protocol/dims';
 import { REGIMES, type ExportFormat, type FromPanel } from '../protocol/panel';
-import { rowsOf } from './arms';
+import { modelRowsOf, rowsOf, type ArmRow } from './arms';
 import { chart } from './chart';
 import { fill, h } from './dom';
 import { integer, significant } from './format';
-import { headline } from './headline';
+import { headline, modelHeadline } from './headline';
 import { table } from './table';
 import { memo, type Dispatch, type View } from './view';
 
@@ -28,12 +28,8 @@ export function resultView(dispatch: Dispatch, send: (message: FromPanel) => voi
       h('p.shape', {}, shapeOf(result)),
       regimes(result, regime, dispatch),
       ...result.warnings.map((warning) => h('div.banner.warning', {}, h('p', {}, warning))),
-      chart(rows),
-      h(
-        'div.scroll',
-        { tabindex: 0, role: 'region', 'aria-label': 'Measurements' },
-        table(rows, result.environment, said),
-      ),
+      ...measurements(rows, result, said, 'Measurements'),
+      ...wholeModel(result, regime),
       environment(result),
       exports(result, send),
     );
@@ -45,6 +41,18 @@ export function resultView(dispatch: Dispatch, send: (message: FromPanel) => voi
       draw(shown, regimeShown, shown !== null && recorded.includes(shown));
     },
   };
+}
+
+function measurements(rows: readonly ArmRow[], { environment: at }: BenchResult, said: string, label: string) {
+  return [chart(rows), h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': label }, table(rows, at, said))];
+}
+
+/** On its own scale: a model is more than the operator. */
+function wholeModel(result: BenchResult, regime: Regime): HTMLElement[] {
+  const rows = modelRowsOf(result, regime);
+  if (rows.length === 0) return [];
+  const said = modelHeadline(rows);
+  return [h('h3.headline', {}, said), ...measurements(rows, result, said, 'Measurements of the whole model')];
 }
 
 function nothingYet(): HTMLElement {

@@ -1,7 +1,7 @@
 /** All that the panel knows, and how each event changes it. Pure: views are drawn from the state alone. */
 import type { BenchResult, DeviceInfo, Dtype, Grouping, Regime } from '../protocol/bench';
-import { checkDims, OPS } from '../protocol/dims';
-import type { Choice, Failure, RunRequest, ToPanel } from '../protocol/panel';
+import { checkDims, LARGEST_DIM, OPS } from '../protocol/dims';
+import type { Choice, Failure, ModelChoice, RunRequest, ToPanel } from '../protocol/panel';
 
 export interface Progress {
   readonly stage: string;
@@ -14,6 +14,8 @@ export interface State {
   readonly choice: Choice | null;
   /** As typed: empty for a size that is not known. */
   readonly sizes: Readonly<Record<string, string>>;
+  /** Of the inputs of the model that the finding is in, as typed. */
+  readonly modelSizes: Readonly<Record<string, string>>;
   readonly devices: readonly DeviceInfo[];
   readonly notes: readonly string[];
   /** Null while the devices are being asked for. */
@@ -42,6 +44,7 @@ export type Event =
   | ToPanel
   | { readonly type: 'choose'; readonly id: string }
   | { readonly type: 'size'; readonly name: string; readonly text: string }
+  | { readonly type: 'modelSize'; readonly name: string; readonly text: string }
   | { readonly type: 'device'; readonly id: string }
   | { readonly type: 'dtype'; readonly dtype: Dtype }
   | { readonly type: 'grouping'; readonly grouping: Grouping }
@@ -55,6 +58,7 @@ export const INITIAL: State = {
   choices: [],
   choice: null,
   sizes: {},
+  modelSizes: {},
   devices: [],
   notes: [],
   device: null,
@@ -88,6 +92,20 @@ export function dimsOf(state: State): Record<string, number | null> {
   return Object.fromEntries(names.map((name) => [name, sizeOf(state.sizes[name] ?? '')]));
 }
 
+/** The model to run besides, or null while one of its sizes is missing or wrong. */
+export function modelOf({ choice, modelSizes }: State): ModelChoice | null {
+  if (!choice?.model) return null;
+  const sizes: Record<string, number> = {};
+  for (const name of Object.keys(choice.model)) {
+    const size = sizeOf(modelSizes[name] ?? '');
+    if (size === null || !isSize(size)) return null;
+    sizes[name] = size;
+  }
+  return { choice: choice.id, sizes };
+}
+
+export const isSize = (size: number): boolean => Number.isInteger(size) && size >= 0 && size <= LARGEST_DIM;
+
 /** The request to send, or null while something in the form is wrong. */
 export function requestOf(state: State): RunRequest | null {
   const { choice, device, dtype, grouping, regimes, seconds } = state;
@@ -96,7 +114,7 @@ export function requestOf(state: State): RunRequest | null {
   const typed = dimsOf(state);
   if (Object.keys(checkDims(choice.op, typed)).length > 0) return null;
   for (const [name, size] of Object.entries(typed)) if (size !== null) dims[name] = size;
-  return { op: choice.op, dims, dtype, grouping, device, regimes, seconds };
+  return { op: choice.op, dims, dtype, grouping, device, regimes, seconds, model: modelOf(state) };
 }
 
 export function reduce(state: State, event: Event): State {
@@ -123,6 +141,10 @@ export function reduce(state: State, event: Event): State {
       return { ...state, recorded: event.results };
     case 'size':
       return { ...state, sizes: { ...state.sizes, [event.name]: event.text } };
+    case 'modelSize':
+      return { ...state, modelSizes: { ...state.modelSizes, [event.name]: event.text } };
+    case 'dims':
+      return state.choice?.id === event.choice ? { ...state, sizes: { ...state.sizes, ...texts(event.dims) } } : state;
     case 'device':
       return withDevice(state, event.id);
     case 'dtype':
@@ -156,10 +178,19 @@ export function reduce(state: State, event: Event): State {
   }
 }
 
+const texts = (sizes: Readonly<Record<string, number | null>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, size?.toString() ?? '']));
+
 function choose(state: State, choice: Choice): State {
-  const sizes = Object.fromEntries(Object.entries(choice.dims).map(([name, size]) => [name, size?.toString() ?? '']));
   const dtype = choice.dtype && dtypesOf(deviceOf(state)).includes(choice.dtype) ? choice.dtype : state.dtype;
-  return { ...state, choice, sizes, dtype, grouping: choice.grouping ?? state.grouping };
+  return {
+    ...state,
+    choice,
+    sizes: texts(choice.dims),
+    modelSizes: texts(choice.model ?? {}),
+    dtype,
+    grouping: choice.grouping ?? state.grouping,
+  };
 }
 
 function withDevice(state: State, device: string | null): State {
@@ -173,7 +204,7 @@ function show(state: State, result: BenchResult): State {
 }
 
 /** "1,024", "1_024" and "2^10" are sizes too. Null for what is none, NaN for text that is no number. */
-function sizeOf(text: string): number | null {
+export function sizeOf(text: string): number | null {
   const plain = text.replace(/[\s,_]/g, '');
   if (plain === '') return null;
   const power = /^(\d+)\^(\d+)$/.exec(plain);

@@ -32,6 +32,49 @@ export interface BenchRequest {
   readonly seed: number;
   /** The user's Python for torch arms, or null for none. */
   readonly python: string | null;
+  /** Where the finding is one of an ONNX model: the whole model through onnxruntime, in the same rounds. */
+  readonly model?: ModelRun | null;
+}
+
+/** A model as it is against itself with one finding rewritten. onnxruntime runs both on the CPU, whatever `device` is. */
+export interface ModelRun {
+  /** The model file. */
+  readonly path: string;
+  /** `IKB101:27`. */
+  readonly finding: string;
+  /** Sizes by the model's own symbols. */
+  readonly sizes: Readonly<Record<string, number>>;
+  /** Where onnxruntime-node is; null where it is not installed. */
+  readonly runtime: string | null;
+}
+
+export const MODEL_AS_WRITTEN = 'model-as-written';
+export const MODEL_REWRITTEN = 'model-rewritten';
+
+/** Arms that run a whole model: their times are compared with each other alone. */
+export const isModelArm = (id: string): boolean => id === MODEL_AS_WRITTEN || id === MODEL_REWRITTEN;
+
+/** To the child that runs models, one line each; it answers each with one line, `{ error }` when it cannot. */
+export type ModelQuestion =
+  | { readonly type: 'load'; readonly model: ModelRun; readonly threads: number }
+  | {
+      readonly type: 'sample';
+      readonly which: 'original' | 'rewritten';
+      readonly calls: number;
+      /** Bytes written before each call, so that it finds the caches empty; 0 for none. */
+      readonly flushBytes: number;
+    };
+
+export interface ModelLoaded {
+  /** Of onnxruntime. */
+  readonly version: string;
+  /** All free sizes of the model's inputs. */
+  readonly sizes: Readonly<Record<string, number>>;
+  /** Why there is no rewritten model; null when there is one. */
+  readonly refused: string | null;
+  /** Of the rewritten model: the largest difference over all outputs, relative to the largest value of that output. */
+  readonly error: number;
+  readonly limit: number;
 }
 
 export interface DeviceInfo {

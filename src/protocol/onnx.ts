@@ -6,6 +6,10 @@
 export const MODEL_SCHEME = 'ikbo-onnx';
 export const MODEL_LANGUAGE = 'onnx';
 
+/** What to tell whoever asks for a run of a model where none is possible. */
+export const RUNTIME_MISSING =
+  'onnxruntime-node, which runs models, is not installed. Install it beside your project (npm install onnxruntime-node) or name its folder in IKBO_ONNXRUNTIME';
+
 /** The extension's commands that code actions and lenses name: rewrite (uri, only, target),
  * measure (uri, only), chain (uri, rule, line). */
 export const REWRITE_COMMAND = 'ikboLens.rewriteModel';
@@ -20,6 +24,8 @@ export const MODEL_REWRITE_REQUEST = 'ikbo/modelRewrite';
 export const MODEL_SAVE_REQUEST = 'ikbo/modelSave';
 /** `{ uri }` to the sizes that a model leaves open, by symbol: what is known of each, else null. */
 export const MODEL_SIZES_REQUEST = 'ikbo/modelSizes';
+/** `ModelMeasure` to the sizes of the benchmark's operator at those sizes, as far as they follow. */
+export const MODEL_DIMS_REQUEST = 'ikbo/modelDims';
 /** `ModelMeasure` to what was measured, in words. */
 export const MODEL_MEASURE_REQUEST = 'ikbo/modelMeasure';
 /** `{ uri, rule, line }` to a `ChainPicture`, or null where there is no such finding any more. */

@@ -15,6 +15,8 @@ export interface Choice {
   readonly dims: Readonly<Record<string, number | null>>;
   readonly dtype: Dtype | null;
   readonly grouping: Grouping | null;
+  /** Of a finding in a model file: the sizes that its inputs leave open, by the model's symbols. Null for all else. */
+  readonly model: Readonly<Record<string, number | null>> | null;
 }
 
 export interface Devices {
@@ -45,6 +47,8 @@ export type ToPanel =
   /** Runs that were made elsewhere and came with the extension. */
   | { readonly type: 'recorded'; readonly results: readonly BenchResult[] }
   | { readonly type: 'devices'; readonly found: Devices | null; readonly failure: Failure | null }
+  /** The operator's sizes that follow from those of the model. */
+  | { readonly type: 'dims'; readonly choice: string; readonly dims: Readonly<Record<string, number>> }
   | { readonly type: 'progress'; readonly stage: string; readonly done: number; readonly total: number }
   | { readonly type: 'result'; readonly result: BenchResult }
   | { readonly type: 'failed'; readonly failure: Failure }
@@ -53,12 +57,23 @@ export type ToPanel =
 export type ExportFormat = 'json' | 'markdown' | 'csv' | 'svg';
 
 /** What the panel lets its user decide; the extension adds the interpreter and the seed. */
-export type RunRequest = Omit<BenchRequest, 'python' | 'seed' | 'arms'>;
+export type RunRequest = Omit<BenchRequest, 'python' | 'seed' | 'arms' | 'model'> & {
+  /** Null where no model is to be run. */
+  readonly model: ModelChoice | null;
+};
+
+/** A choice whose model runs, too, at these sizes of its inputs. */
+export interface ModelChoice {
+  readonly choice: string;
+  readonly sizes: Readonly<Record<string, number>>;
+}
 
 export type FromPanel =
   | { readonly type: 'ready' }
   | { readonly type: 'run'; readonly request: RunRequest }
   | { readonly type: 'cancel' }
+  /** Sizes of a model's inputs were typed: `dims` comes back. */
+  | { readonly type: 'modelSizes'; readonly model: ModelChoice }
   | { readonly type: 'findDevices' }
   | { readonly type: 'reveal'; readonly choice: string }
   | { readonly type: 'copy'; readonly text: string }

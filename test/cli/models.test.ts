@@ -33,6 +33,18 @@ describe('ikbo on ONNX models', () => {
     assert.match(run.out, /m\.onnx:\d+:\d+: warning IKB103/);
     assert.match(run.out, /1 with `ikbo rewrite`/);
   });
+  it('bench runs the operator of a finding and the whole model around it in one run', async function () {
+    if (!existsSync(join(dist, 'ikbo.node'))) this.skip();
+    this.timeout(60_000);
+    const run = await ikbo(
+      ...['bench', '--finding', 'm.onnx:/Gather', '--shape', 'B=32,U=4', '--device', 'cpu'],
+      ...['--seconds', '0.2', '--python', 'none', '--arms', 'as-written,ikbo,model-as-written,model-rewritten'],
+    );
+    assert.equal(run.code, 0, run.error);
+    assert.match(run.out, /Whole model in onnxruntime \S+ \(CPU\), as it is +\d\S* ms/);
+    assert.match(run.out, /Whole model in onnxruntime \S+ \(CPU\), rewritten against .* as it is: \d\S*x \[/);
+    assert.match(run.out, /m\.onnx at .*B=32/);
+  });
   it('a broken model is one line with the byte offset, and the rest is checked', async () => {
     writeFileSync(join(root, 'cut.onnx'), readFileSync(fixture).subarray(0, 100));
     const run = await ikbo('check');

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { checkModel, memorySource, printModel, readModel } from '../../src/core/onnx';
-import { findRuntime, verifyModel } from '../../src/project/onnx/verify';
+import { findRuntime } from '../../src/project/onnx/find-runtime';
+import { verifyModel } from '../../src/project/onnx/verify';
 import { largeModel } from '../core/onnx/large-model';
 import { type Editor, editorSession, ROOT, until } from './editor';
 
@@ -112,6 +113,29 @@ describe('ONNX models in a real editor', function () {
     await runsAlike(path(MODEL), saved);
     await notice('same results').getByRole('button', { name: 'Open' }).click();
     await editor.page.locator('.tab.active', { hasText: 'dlrm_ranker.ikbo.onnxtxt' }).waitFor();
+  });
+
+  it('measures the operator of a finding and the whole model around it in one run', async () => {
+    await open(MODEL, TEXT);
+    await editor.page.locator('.tab', { hasText: 'Chain of' }).locator('.codicon-close').click();
+    await lens(/^Benchmark/).click();
+    const panel = editor.panel();
+    await panel.locator('#device').selectOption('cpu');
+    await panel.locator('#model-size-B').fill('64');
+    await panel.locator('#model-size-U').fill('4');
+    // The sizes of the operator follow from those of the model.
+    await until('the sizes follow', async () => (await panel.locator('#size-B').inputValue()) === '64');
+    assert.equal(await panel.locator('#size-Ku').inputValue(), '96');
+    await panel.locator('#seconds').fill('1');
+    await panel.locator('#run').click();
+    await panel.locator('.bar[data-arm=model-rewritten] .fill').waitFor({ timeout: 45_000 });
+    assert.match(await panel.locator('h3.headline').innerText(), /^The whole model, rewritten: .*95 % interval/);
+    const rows = await panel.locator('tr[data-arm^=model]').allInnerTexts();
+    assert.equal(rows.length, 2, rows.join('\n'));
+    for (const row of rows) assert.match(row, /Whole model in onnxruntime \d+\.\d+\.\d+ \(CPU\)/);
+    assert.match(rows[0] ?? '', /the reference/);
+    assert.match(rows[1] ?? '', /✓ error/);
+    await panel.getByText(/whole model, dlrm_ranker\.onnx at .*B=64/).waitFor();
   });
 
   it('edits a text in place, with findings as it changes', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ArmResult, BenchResult, Comparison } from '../../src/protocol/bench';
-import { rowsOf } from '../../src/panel/arms';
+import { modelRowsOf, rowsOf } from '../../src/panel/arms';
 import { bytes, milliseconds, millisecondRange, times } from '../../src/panel/format';
-import { headline } from '../../src/panel/headline';
+import { headline, modelHeadline } from '../../src/panel/headline';
 
 function arm(id: string, median: number | null): ArmResult {
   const timing =
@@ -48,6 +48,27 @@ describe('panel headline', () => {
   it('says when there is nothing to compare', () => {
     assert.match(say([arm('as-written', null), arm('decomposed', 1)], []), /could not be measured/);
     assert.match(say([arm('as-written', 1), arm('decomposed', null)], []), /No other form/);
+  });
+});
+
+describe('a whole model in the panel', () => {
+  const whole = { ...compared('model-rewritten', 2, 'faster' as const), base: 'model-as-written' };
+  const arms = [arm('as-written', 4), arm('ikbo', 2), arm('model-as-written', 1), arm('model-rewritten', 0.5)];
+  const result = { arms, comparisons: [compared('ikbo', 2, 'faster'), whole] } as unknown as BenchResult;
+
+  it('is no arm of the operator: the headline is about that alone', () => {
+    assert.deepEqual(rowsOf(result, 'flush').map((row) => row.arm.id), ['as-written', 'ikbo']); // prettier-ignore
+    assert.match(headline(rowsOf(result, 'flush')), /^arm ikbo: 2/);
+  });
+
+  it('is compared with itself', () => {
+    const rows = modelRowsOf(result, 'flush');
+    assert.deepEqual(rows.map(({ role, speedup }) => [role, speedup?.ratio]), [['model', undefined], ['other', 2]]); // prettier-ignore
+    assert.equal(
+      modelHeadline(rows),
+      'The whole model, rewritten: 2.00× as fast as it is (95 % interval 1.80× to 2.20×).',
+    );
+    assert.match(modelHeadline(rows.slice(0, 1)), /not measured rewritten/);
   });
 });
 

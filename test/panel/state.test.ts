@@ -14,6 +14,7 @@ const finding: Choice = {
   dims: { B: 1024, U: 16, Ku: 512, Kc: 256, M: null },
   dtype: null,
   grouping: null,
+  model: null,
 };
 const preset: Choice = {
   ...finding,
@@ -45,6 +46,23 @@ describe('panel state', () => {
     assert.equal(requestOf(state), null);
     const filled = reduce(state, { type: 'size', name: 'M', text: '1,024' });
     assert.deepEqual(requestOf(filled)?.dims, { B: 1024, U: 16, Ku: 512, Kc: 256, M: 1024 });
+  });
+
+  it('runs the model of a finding once the sizes of its inputs are there, and takes what follows from them', () => {
+    const inModel: Choice = { ...preset, id: 'model', kind: 'finding', model: { batch: null, T: 7 } };
+    const state = run({ ...setup('model'), choices: [inModel, preset] } as Event, devices(cpu));
+    assert.equal(requestOf(state)?.model, null, 'the operator can be measured without the model');
+    const sized = reduce(state, { type: 'modelSize', name: 'batch', text: '2,048' });
+    const follows = reduce(sized, { type: 'dims', choice: 'model', dims: { B: 2048 } });
+    assert.deepEqual(requestOf(follows)?.model, { choice: 'model', sizes: { batch: 2048, T: 7 } });
+    assert.equal(requestOf(follows)?.dims.B, 2048);
+    assert.equal(
+      reduce(follows, { type: 'dims', choice: 'another', dims: { B: 5 } }),
+      follows,
+      'an answer that is late',
+    );
+    assert.equal(requestOf(reduce(follows, { type: 'modelSize', name: 'T', text: '1.5' }))?.model, null);
+    assert.equal(requestOf(reduce(follows, { type: 'choose', id: 'preset' }))?.model, null);
   });
 
   it('reads sizes as people write them', () => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { describeMeasured, measureRewrite } from '../../src/project/onnx/measure';
-import { findRuntime, verifyModel, type Verified } from '../../src/project/onnx/verify';
+import { findRuntime } from '../../src/project/onnx/find-runtime';
+import { verifyModel, type Verified } from '../../src/project/onnx/verify';
 import { memorySource, rewriteModel } from '../../src/core/onnx';
 import { assemble } from '../../src/core/onnx/splice';
 import { bytesOfFile, FIXTURES } from '../core/onnx/support';
@@ -65,6 +66,17 @@ describe('verifying a rewritten model', function () {
     assert.match(describeMeasured(measured), /onnxruntime .* at B=300: .* as it is, .* rewritten, .*x; same results/);
     assert.equal(await measureRewrite({ ...request, finding: 'IKB101:1' }), 'there is no finding IKB101:1');
     assert.match(String(await measureRewrite({ ...request, shapes: {}, finding: 'IKB102:20' })), /no size is given/);
+  });
+
+  it('ends a model that takes more memory than there is, and says so', async () => {
+    process.env['IKBO_MODEL_MEMORY'] = '1e7';
+    try {
+      const model = join(__dirname, '../../examples/onnx/profile_mlp.onnx');
+      const request = { model, dist: folder, runtime: findRuntime(process.cwd())!, repeats: 2000, shapes: { B: 3000 } };
+      assert.match(String(await measureRewrite({ ...request, finding: 'IKB102:20' })), /more than 0\.0 GB of memory/);
+    } finally {
+      delete process.env['IKBO_MODEL_MEMORY'];
+    }
   });
 
   it('finds the runtime of the project first', () => {

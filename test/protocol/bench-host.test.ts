@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { BenchError, listDevices, runBench, type FailureKind, type RunOptions } from '../../src/bench/client';
 import { completeRequest } from '../../src/bench/request';
 import { parseResult } from '../../src/bench/schema';
-import type { BenchRequest, Dtype, Grouping } from '../../src/protocol/bench';
+import { findRuntime } from '../../src/project/onnx/find-runtime';
+import type { BenchRequest, Dtype, Grouping, ModelRun } from '../../src/protocol/bench';
 import { describeHost, hostOptions } from '../bench/host-options';
 
 const DIMS = {
@@ -102,6 +104,57 @@ describeHost('bench host', function () {
     const arms = ['ikbo', 'torch-as-written'];
     const chosen = await runBench(request({ op: 'concat-linear', python: '/nowhere/python', arms }), options());
     assert.match(chosen.arms[1]?.problem ?? '', /PyTorch did not start/);
+  });
+
+  const model: ModelRun = {
+    path: join(__dirname, '../../examples/onnx/dlrm_ranker.onnx'),
+    finding: 'IKB101:30',
+    sizes: { B: 64, U: 4 },
+    runtime: findRuntime(process.cwd()),
+  };
+
+  it('runs the whole model of a finding in the same rounds, as it is and rewritten', async () => {
+    const result = await runBench(request({ op: 'concat-linear', model }), options());
+    const [before, after] = result.arms.slice(-2);
+    assert.match(before?.title ?? '', /^Whole model in onnxruntime \d+\.\d+\.\d+ \(CPU\), as it is$/);
+    assert.match(after?.title ?? '', /^Whole model in onnxruntime .* \(CPU\), rewritten$/);
+    const rounds = result.arms[0]?.timing?.samples.length ?? 0;
+    for (const arm of [before, after]) {
+      assert.equal(arm?.problem, null);
+      assert.equal(arm?.timing?.samples.length, rounds, 'as often as the others');
+      assert.deepEqual([arm?.gflops, arm?.gbytes], [null, null], 'the operator says nothing about the model');
+    }
+    assert.ok(after?.check?.ok && after.check.error <= after.check.limit);
+    assert.deepEqual(
+      result.comparisons
+        .filter((one) => [one.base, one.arm].some((id) => id.startsWith('model')))
+        .map((one) => one.base),
+      ['model-as-written'],
+    );
+    assert.match(
+      result.warnings.join(),
+      /whole model, dlrm_ranker\.onnx at .*B=64.*, in onnxruntime \d.* on this machine's CPU/,
+    );
+    assert.deepEqual(parseResult(JSON.stringify(result)), result);
+  });
+
+  it('says why a model did not run, and measures the operator all the same', async () => {
+    const cases: [Partial<ModelRun>, RegExp][] = [
+      [
+        { runtime: null },
+        /No onnxruntime arms: onnxruntime-node, .* is not installed\. Install it beside your project/,
+      ],
+      [{ runtime: '/nowhere/onnxruntime-node' }, /No onnxruntime arms: Cannot find module '\/nowhere/],
+      [{ path: '/nowhere/m.onnx' }, /No onnxruntime arms: .*no such file/],
+      [{ finding: 'IKB101:1' }, /No rewritten model was measured: there is no finding IKB101:1/],
+    ];
+    for (const [part, said] of cases) {
+      const arms = ['as-written', 'model-as-written', 'model-rewritten'];
+      const result = await runBench(request({ op: 'concat-linear', arms, model: { ...model, ...part } }), options());
+      assert.match(result.warnings.join(), said);
+      assert.ok((result.arms[0]?.timing?.median ?? 0) > 0);
+      assert.equal(result.arms.find(({ id }) => id === 'model-rewritten')?.timing ?? null, null);
+    }
   });
 
   it('stops within a second of a cancel', async () => {

@@ -1,13 +1,14 @@
 /** One run from request to result: data, reference, checks, ceilings, interleaved rounds, statistics. */
-import { freemem } from 'node:os';
+import { availableParallelism, freemem } from 'node:os';
 import { baseOf, plan as makePlan, type Plan } from '../plan';
 import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../summary';
-import type { BenchRequest, BenchResult, Regime } from '../../protocol/bench';
+import type { BenchRequest, BenchResult, ModelRun, Regime } from '../../protocol/bench';
 import type { Addon } from './addon';
 import { acceptedError, readyNative, readyTorch, unavailable, type ReadyArm } from './arm-run';
 import { COPY_BYTES, GEMM_SIZE, measureCeilings, type Ceilings } from './ceilings';
 import { makeReference } from './check';
 import { openDevice, readClocks, type OpenDevice } from './environment';
+import { startModel, type ModelArms } from './model';
 import { busyNotes, cacheNotes } from './notes';
 import { createProblem, type Problem } from './problem';
 import { measureRounds } from './rounds';
@@ -48,6 +49,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
   const sets = Math.max(1, setsOf(plan, opened));
   const problem = createProblem(addon, opened.device, plan, sets);
   let torch: Torch | null = null;
+  let model: ModelArms | null = null;
   const ready: ReadyArm[] = [];
   try {
     await progress('computing the fp64 reference');
@@ -57,10 +59,16 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
       await progress('starting PyTorch');
       torch = await connectTorch(problem, opened, context, progress, warnings);
     }
+    if (request.model) {
+      await progress('running the model');
+      model = await connectModel(request.model, opened, context, progress, warnings);
+    }
     for (const arm of plan.arms) {
       await progress(`checking: ${arm.title}`);
       if (arm.work.kind === 'stage') ready.push(readyNative(context, problem, reference, limit, arm));
-      else if (torch) ready.push(await readyTorch(torch, reference, limit, arm));
+      else if (arm.work.kind === 'model') {
+        if (model) ready.push(await model.ready(arm));
+      } else if (torch) ready.push(await readyTorch(torch, reference, limit, arm));
       else if (request.arms) ready.push(unavailable(arm, 'PyTorch did not start; see the warnings'));
     }
     await progress('measuring the ceilings');
@@ -71,6 +79,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     const clock = clockWarning(clocksBefore, clocksAfter);
     if (clock) warnings.push(clock);
     if (torch) warnings.push(...torchNotes(torch));
+    if (model) warnings.push(...model.notes);
     const arms = measured.map((each) => armResult(each, plan.cost));
     return {
       schema: 'ikbo-bench/1',
@@ -90,6 +99,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
   } finally {
     for (const { sampler } of ready) sampler?.close();
     torch?.close();
+    model?.close();
     problem.free();
   }
 }
@@ -102,7 +112,7 @@ interface Progress {
 }
 
 function stages(hooks: RunHooks, plan: Plan): Progress {
-  const total = plan.arms.length + PARTS_OF_ROUNDS * plan.request.regimes.length + 4;
+  const total = plan.arms.length + PARTS_OF_ROUNDS * plan.request.regimes.length + (plan.request.model ? 5 : 4);
   let done = 0;
   let last: [string, number] = ['starting', 0];
   const repeat = (): void => hooks.progress(last[0], last[1], total);
@@ -170,6 +180,26 @@ async function connectTorch(
     });
   } catch (error) {
     warnings.push(`No PyTorch arms: ${error instanceof Error ? error.message : String(error)}.`);
+    return null;
+  }
+}
+
+async function connectModel(
+  model: ModelRun,
+  opened: OpenDevice,
+  context: SamplerContext,
+  progress: Progress,
+  warnings: string[],
+): Promise<ModelArms | null> {
+  const onCpu = opened.info.kind === 'cpu';
+  try {
+    return await startModel(model, {
+      threads: onCpu ? opened.units : availableParallelism(),
+      flushBytes: onCpu ? context.flushBytes : flushBytes('cpu', 0),
+      alive: () => progress.repeat(),
+    });
+  } catch (error) {
+    warnings.push(`No onnxruntime arms: ${error instanceof Error ? error.message : String(error)}.`);
     return null;
   }
 }

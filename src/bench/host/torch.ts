@@ -1,17 +1,13 @@
 /** The user's own Python with PyTorch as a second child: opponents on the same data, in the same rounds. */
-import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DeviceInfo, Regime } from '../../protocol/bench';
-import { lines } from '../wire';
+import type { DeviceInfo } from '../../protocol/bench';
 import type { Ceilings } from './ceilings';
+import { childSampler, numberOf, startChild, type JsonChild } from './json-child';
 import type { Problem } from './problem';
-import { BURST_CALLS, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
+import type { Sampler } from './sampler';
 import { readRows, writeOperands } from './torch-files';
-
-/** torch.compile may take minutes on a cold cache; everything else is quick. */
-const PATIENCE_MILLISECONDS = 300_000;
 
 export interface Torch {
   readonly version: string;
@@ -24,8 +20,6 @@ export interface Torch {
   ceilings(size: number, copyBytes: number): Promise<Ceilings>;
   close(): void;
 }
-
-type Answer = Readonly<Record<string, unknown>>;
 
 export interface TorchOptions {
   readonly python: string;
@@ -46,7 +40,7 @@ function script(): string {
 /** Rejects with what is missing, in one line: no interpreter, no PyTorch, no CUDA in it. */
 export async function startTorch(problem: Problem, options: TorchOptions): Promise<Torch> {
   const folder = mkdtempSync(join(tmpdir(), 'ikbo-bench-'));
-  const python = connect(options);
+  const python = startChild({ command: options.python, args: ['-u', '-B', script()], alive: options.alive });
   const close = (): void => {
     python.kill();
     rmSync(folder, { recursive: true, force: true });
@@ -82,82 +76,15 @@ export async function startTorch(problem: Problem, options: TorchOptions): Promi
   }
 }
 
-interface Python {
-  ask(question: Answer): Promise<Answer>;
-  kill(): void;
-}
-
-function connect({ python, alive }: TorchOptions): Python {
-  const child = spawn(python, ['-u', '-B', script()], { stdio: ['pipe', 'pipe', 'pipe'] });
-  let waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null;
-  let errors = '';
-  let ended: string | null = null;
-  const fail = (message: string): void => {
-    ended ??= message;
-    waiting?.reject(new Error(ended));
-    waiting = null;
-  };
-  child.on('error', (error) => fail(`${python} cannot be started: ${error.message}`));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4000)));
-  child.on('close', () => fail(`${python} ended: ${errors.trim().split('\n').pop() ?? 'without a word'}`));
-  child.stdin.on('error', () => undefined); // its end is reported by 'close'
-  child.stdout.setEncoding('utf8').on(
-    'data',
-    lines((line) => {
-      const answer = JSON.parse(line) as Answer;
-      const failed = answer['error'];
-      if (typeof failed === 'string') waiting?.reject(new Error(failed));
-      else waiting?.resolve(answer);
-      waiting = null;
-    }),
-  );
-  const ask = async (question: Answer): Promise<Answer> => {
-    if (ended !== null) throw new Error(ended);
-    const heartbeat = setInterval(alive, 1000);
-    const limit = setTimeout(() => {
-      fail(`${python} did not answer within ${PATIENCE_MILLISECONDS / 1000} s`);
-      child.kill('SIGKILL');
-    }, PATIENCE_MILLISECONDS);
-    try {
-      return await new Promise<Answer>((resolve, reject) => {
-        waiting = { resolve, reject };
-        child.stdin.write(`${JSON.stringify(question)}\n`);
-      });
-    } finally {
-      clearInterval(heartbeat);
-      clearTimeout(limit);
-    }
-  };
-  return { ask, kill: () => void child.kill('SIGKILL') };
-}
-
 async function torchSampler(
-  python: Python,
+  python: JsonChild,
   form: string,
   options: TorchOptions,
   notCaptured: Set<string>,
 ): Promise<Sampler> {
   const { kind } = options.device;
-  const first = await python.ask({ type: 'sample', form, calls: 3, flushBytes: 0 });
+  const question = { type: 'sample', form };
+  const first = await python.ask({ ...question, calls: 3, flushBytes: 0 });
   if (kind === 'cuda' && first['captured'] !== true) notCaptured.add(form);
-  const once = numberOf(first, 'milliseconds');
-  const calls: Readonly<Record<Regime, number>> = {
-    burst: Math.max(1, Math.min(BURST_CALLS, Math.round(200 / once))),
-    flush: Math.max(1, Math.min(kind === 'cpu' ? 4 : 20, Math.round((kind === 'cpu' ? 1 : 10) / once))),
-    sustained: Math.max(1, Math.round(SUSTAINED_MILLISECONDS[kind] / once)),
-  };
-  return {
-    async sample(regime) {
-      if (regime === 'burst') await pause(IDLE_MILLISECONDS);
-      const flushBytes = regime === 'flush' ? options.flushBytes : 0;
-      return numberOf(await python.ask({ type: 'sample', form, calls: calls[regime], flushBytes }), 'milliseconds');
-    },
-    close: () => undefined,
-  };
-}
-
-function numberOf(answer: Answer, name: string): number {
-  const value = answer[name];
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw new Error(`PyTorch's answer has no ${name}`);
-  return value;
+  return childSampler(python, question, numberOf(first, 'milliseconds'), kind, options.flushBytes);
 }

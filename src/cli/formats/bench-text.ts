@@ -38,8 +38,8 @@ function table(arms: readonly ArmResult[]): string {
       arm.title,
       `${milliseconds(median)} ms`,
       `[${milliseconds(low)}, ${milliseconds(high)}]`,
-      `${(arm.gflops ?? 0).toFixed(0)} GFLOP/s`,
-      `${(arm.gbytes ?? 0).toFixed(1)} GB/s`,
+      arm.gflops === null ? '' : `${arm.gflops.toFixed(0)} GFLOP/s`,
+      arm.gbytes === null ? '' : `${arm.gbytes.toFixed(1)} GB/s`,
       arm.check ? `error ${arm.check.error.toExponential(1)}${arm.check.ok ? '' : ' WRONG'}` : '',
     ];
   });

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { Analysed } from '../../core/onnx/analyse';
 import { probeInputs, probeSizes, type ProbeInput } from '../../core/onnx/probe';
 import type { Job, JobResult, ProbeResult } from './child';
+import { judgeDifferences } from './runtime';
 
 export interface VerifyOptions {
   /** How the child is started: a command and its arguments (`[node, dist/onnx-child.js]`). */
@@ -25,8 +26,6 @@ export interface Verdict {
   readonly error: number;
 }
 
-/** Sums are taken in another order: float results differ in their last bits, by this much of the largest value. */
-const TOLERANCE = 1e-4;
 /** More output than any honest result has. */
 const MAX_OUTPUT = 1 << 24;
 
@@ -56,18 +55,8 @@ export async function verifyRewrite(
   if ('error' in result) return failure(result.error);
   const results = result.probes.map((probe, i) => ({ ...probe, sizes: Object.fromEntries(probes[i]?.sizes ?? []) }));
   const differences = results.flatMap((probe) => probe.differences);
-  const mismatch = differences.find((difference) => difference.mismatch !== null);
-  const error = Math.max(
-    0,
-    ...differences.map(({ error, scale }) => (error === 0 ? 0 : error / Math.max(scale, 1e-6))),
-  );
-  const ok = !mismatch && error <= TOLERANCE;
-  const problem = mismatch
-    ? `output '${mismatch.output}': ${mismatch.mismatch}`
-    : ok
-      ? null
-      : `results differ by ${error.toExponential(1)} of the largest value`;
-  return { ok, problem, probes: results, error };
+  const { error, problem } = judgeDifferences(differences);
+  return { ok: problem === null, problem, probes: results, error };
 }
 
 const failure = (problem: string): Verdict => ({ ok: false, problem, probes: [], error: NaN });

@@ -1,6 +1,5 @@
 /** What `ikbo rewrite` says of a rewritten model: that it computes the same, and what changed. */
-import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { readModel } from '../../core/onnx';
 import { analyse } from '../../core/onnx/analyse';
 import { probeSizes } from '../../core/onnx/probe';
@@ -21,23 +20,6 @@ export interface VerifyRequest {
 export interface Verified {
   readonly ok: boolean;
   readonly lines: readonly string[];
-}
-
-export const RUNTIME_MISSING =
-  'onnxruntime-node, which verifies a rewrite, is not installed. Install it beside your project (npm install onnxruntime-node) or name its folder in IKBO_ONNXRUNTIME';
-
-/** Path of onnxruntime-node: IKBO_ONNXRUNTIME, the project's, or the command's own; null when there is none. */
-export function findRuntime(root: string): string | null {
-  const named = process.env['IKBO_ONNXRUNTIME'];
-  if (named) return resolve(root, named);
-  for (const from of [join(root, 'package.json'), __filename]) {
-    try {
-      return createRequire(from).resolve('onnxruntime-node');
-    } catch {
-      continue;
-    }
-  }
-  return null;
 }
 
 /** Compares two model files. Throws when one cannot be read. */

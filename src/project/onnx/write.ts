@@ -8,7 +8,8 @@ export function writeModel(target: string, source: ByteSource, pieces: readonly 
   try {
     const descriptor = openSync(fresh, 'w');
     try {
-      for (const bytes of chunks(source, pieces)) writeSync(descriptor, bytes);
+      for (const bytes of chunks(source, pieces))
+        for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done);
     } finally {
       closeSync(descriptor);
     }

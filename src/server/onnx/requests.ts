@@ -1,7 +1,9 @@
 /** What the extension asks of model files: their text, what a rewrite makes of them, and to write that. */
 import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { requestForFinding } from '../../bench/request';
 import {
+  checkModel,
   OnnxError,
   pieceSource,
   printModel,
@@ -11,9 +13,11 @@ import {
   type RewrittenModel,
 } from '../../core/onnx';
 import { describeMeasured, measureRewrite } from '../../project/onnx/measure';
-import { findRuntime, RUNTIME_MISSING, verifyModel } from '../../project/onnx/verify';
+import { findRuntime } from '../../project/onnx/find-runtime';
+import { verifyModel } from '../../project/onnx/verify';
 import { writeModel } from '../../project/onnx/write';
 import { describeError } from '../../project/walk';
+import { RUNTIME_MISSING } from '../../protocol/onnx';
 import type { ModelMeasure, ModelRewrite, ModelSave, ModelSaved, ModelSizes, ModelText } from '../../protocol/onnx';
 import { fileOf } from '../places';
 import { probeSizes } from '../../core/onnx/probe';
@@ -114,6 +118,20 @@ export function modelSizes(uri: string, { shapes }: ModelContext): ModelSizes {
   if (!model) return {};
   const names = withFile(model.file, (source) => [...probeSizes(analyse(readModel(source)), false).keys()]);
   return Object.fromEntries(names.map((name) => [name, shapes[name] ?? null]));
+}
+
+/** The sizes of the operator that the benchmark measures for a finding, where the model's own are given. */
+export function benchDims(
+  { uri, finding, sizes }: ModelMeasure,
+  { path, shapes }: ModelContext,
+): Readonly<Record<string, number>> {
+  const model = parseModelUri(uri);
+  if (!model) return {};
+  const { findings } = withFile(model.file, (source) =>
+    checkModel(path, source, { shapes: { ...shapes, ...sizes }, rewrites: false }),
+  );
+  const found = findings.find(({ rule, line }) => `${rule}:${line}` === finding);
+  return (found && requestForFinding(found)?.request.dims) ?? {};
 }
 
 export async function measureModel({ uri, finding, sizes }: ModelMeasure, dist: string): Promise<string> {

@@ -13,6 +13,7 @@ import {
 import {
   CHAIN_REQUEST,
   MODEL_LANGUAGE,
+  MODEL_DIMS_REQUEST,
   MODEL_MEASURE_REQUEST,
   MODEL_REWRITE_REQUEST,
   MODEL_SAVE_REQUEST,
@@ -30,7 +31,7 @@ import type { LensDocument } from '../documents';
 import { chainPicture } from './chain';
 import type { ModelDocument } from './document';
 import { definitionOf, foldsOf, referencesOf, symbolsOf } from './features';
-import { measureModel, modelRewrite, modelSizes, modelText, saveModel, type ModelContext } from './requests';
+import { benchDims, measureModel, modelRewrite, modelSizes, modelText, saveModel, type ModelContext } from './requests';
 
 type Params = { readonly textDocument: { readonly uri: string } };
 
@@ -64,6 +65,9 @@ export function serveModels(connection: Connection, { document, contextOf, answe
     saveModel(save, contextOf(save.uri), __dirname),
   );
   connection.onRequest(MODEL_SIZES_REQUEST, ({ uri }: { uri: string }): ModelSizes => modelSizes(uri, contextOf(uri)));
+  connection.onRequest(MODEL_DIMS_REQUEST, (measure: ModelMeasure): Readonly<Record<string, number>> =>
+    benchDims(measure, contextOf(measure.uri)),
+  );
   connection.onRequest(MODEL_MEASURE_REQUEST, (measure: ModelMeasure): Promise<string> =>
     measureModel(measure, __dirname),
   );

@@ -7,7 +7,7 @@ import { ModelProtoSchema } from 'onnx-buf';
 import { buildSync } from 'esbuild';
 import { measureRewrite } from '../../../src/project/onnx/measure';
 import { verifyRewrite, type Verdict } from '../../../src/project/onnx/run-pair';
-import { findRuntime } from '../../../src/project/onnx/verify';
+import { findRuntime } from '../../../src/project/onnx/find-runtime';
 import { checkModel, memorySource, readModel, rewriteModel, type RewrittenModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
 import { encodeNode } from '../../../src/core/onnx/encode';

@@ -1,0 +1,96 @@
+/** A further child process as an opponent: questions and answers are JSON lines, one at a time. */
+import { spawn } from 'node:child_process';
+import type { DeviceInfo, Regime } from '../../protocol/bench';
+import { lines } from '../wire';
+import { BURST_CALLS, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
+
+/** torch.compile may take minutes on a cold cache; everything else is quick. */
+const PATIENCE_MILLISECONDS = 300_000;
+
+export type Answer = Readonly<Record<string, unknown>>;
+
+export interface JsonChild {
+  /** Rejects with the child's own words: of its answer `{ error }`, or its last line when it has ended. */
+  ask(question: Answer): Promise<Answer>;
+  kill(): void;
+}
+
+export interface ChildCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Called while an answer takes long, so that the host shows a sign of life. */
+  readonly alive: () => void;
+}
+
+export function startChild({ command, args, alive }: ChildCommand): JsonChild {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  let waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null;
+  let errors = '';
+  let ended: string | null = null;
+  const fail = (message: string): void => {
+    ended ??= message;
+    waiting?.reject(new Error(ended));
+    waiting = null;
+  };
+  child.on('error', (error) => fail(`${command} cannot be started: ${error.message}`));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4000)));
+  child.on('close', () => fail(`${command} ended: ${errors.trim().split('\n').pop() ?? 'without a word'}`));
+  child.stdin.on('error', () => undefined); // its end is reported by 'close'
+  child.stdout.setEncoding('utf8').on(
+    'data',
+    lines((line) => {
+      const answer = JSON.parse(line) as Answer;
+      const failed = answer['error'];
+      if (typeof failed === 'string') waiting?.reject(new Error(failed));
+      else waiting?.resolve(answer);
+      waiting = null;
+    }),
+  );
+  const ask = async (question: Answer): Promise<Answer> => {
+    if (ended !== null) throw new Error(ended);
+    const heartbeat = setInterval(alive, 1000);
+    const limit = setTimeout(() => {
+      fail(`${command} did not answer within ${PATIENCE_MILLISECONDS / 1000} s`);
+      child.kill('SIGKILL');
+    }, PATIENCE_MILLISECONDS);
+    try {
+      return await new Promise<Answer>((resolve, reject) => {
+        waiting = { resolve, reject };
+        child.stdin.write(`${JSON.stringify(question)}\n`);
+      });
+    } finally {
+      clearInterval(heartbeat);
+      clearTimeout(limit);
+    }
+  };
+  return { ask, kill: () => void child.kill('SIGKILL') };
+}
+
+/** `question` is a sample to take; calls and bytes to flush are added. `once`: milliseconds of one call. */
+export function childSampler(
+  child: JsonChild,
+  question: Answer,
+  once: number,
+  kind: DeviceInfo['kind'],
+  flushedBytes: number,
+): Sampler {
+  const calls: Readonly<Record<Regime, number>> = {
+    burst: Math.max(1, Math.min(BURST_CALLS, Math.round(200 / once))),
+    flush: Math.max(1, Math.min(kind === 'cpu' ? 4 : 20, Math.round((kind === 'cpu' ? 1 : 10) / once))),
+    sustained: Math.max(1, Math.round(SUSTAINED_MILLISECONDS[kind] / once)),
+  };
+  return {
+    async sample(regime) {
+      if (regime === 'burst') await pause(IDLE_MILLISECONDS);
+      const flushBytes = regime === 'flush' ? flushedBytes : 0;
+      return numberOf(await child.ask({ ...question, calls: calls[regime], flushBytes }), 'milliseconds');
+    },
+    close: () => undefined,
+  };
+}
+
+export function numberOf(answer: Answer, name: string): number {
+  const value = answer[name];
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw new Error(`the answer of a child has no ${name}`);
+  return value;
+}
