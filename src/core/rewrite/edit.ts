@@ -3,7 +3,7 @@ import { type Node, textOf } from '../python/syntax';
 import { refuse } from './refusal';
 
 /** Longest line that is written where it can be avoided. */
-const LONGEST_LINE = 110;
+export const LONGEST_LINE = 110;
 
 /** Half-open, in UTF-16 code units. */
 export interface Edit {

@@ -12,7 +12,8 @@ const METHODS = new Set(
     'type_as cpu cuda view view_as reshape reshape_as flatten unflatten unsqueeze squeeze transpose permute expand ' +
     'expand_as repeat repeat_interleave contiguous detach clone sum mean max min argmax argmin amax amin prod cumsum ' +
     'clamp floor ceil round abs floor_divide div mul add sub remainder nonzero unique flip roll sort argsort gather ' +
-    'index_select narrow split chunk unbind diff bincount searchsorted eq ne lt gt le ge any all'
+    'index_select narrow split chunk unbind diff bincount searchsorted eq ne lt gt le ge any all softmax log_softmax ' +
+    'sigmoid tanh relu exp log sqrt rsqrt pow square masked_fill where matmul bmm mm tril triu'
   ).split(' '),
 );
 

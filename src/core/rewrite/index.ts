@@ -17,6 +17,7 @@ import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
+import { groupedProducts } from './grouped-products';
 import { requireEditable } from './guards';
 import { einsumProduct } from './implicit-product';
 import { padWidth } from './pad-width';
@@ -53,8 +54,9 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'fold', build: foldedAttention },
   ],
   IKB202: [
-    { id: 'enable-gqa', needs: GQA, build: enableGqa },
-    { id: 'fold-heads', build: foldHeads },
+    { id: 'enable-gqa', needs: GQA, build: enableGqa, applies: isAttention },
+    { id: 'fold-heads', build: foldHeads, applies: isAttention },
+    { id: 'fold-products', build: groupedProducts, applies: (match) => !isAttention(match) },
   ],
   IKB203: [
     { id: 'fold-heads', build: foldShared },
@@ -73,6 +75,11 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   ],
   IKB401: [{ id: 'pad-width', build: padWidth }],
 };
+
+/** True for a fused call; attention that is written out is two products. */
+function isAttention({ sink }: Match): boolean {
+  return sink.kind === 'attention';
+}
 
 /** The rewrites of a match, most recommended first. Ask while the match's file is open. `torch` is null where not known. */
 export function rewritesFor(match: Match, torch: TorchVersion | null): readonly Rewrite[] {
