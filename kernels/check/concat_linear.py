@@ -187,6 +187,8 @@ def edge_shapes(count):
     def pick(name):
         return rng.choice(sizes[name]) if rng.random() < 0.3 else next(decks[name])
 
+    # Few tiles behind a long mapped block: a cluster that starts late may get none.
+    yield Shape(256, 512, (Block(512, "repeats", 4), Block(320)), bias=True)
     for i in range(count):
         rows, outputs, blocks = pick("rows"), pick("outputs"), []
         for _ in range(pick("count")):

@@ -63,6 +63,7 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
                          const ConcatLinearWork &work, int first_column, int warpgroup, int thread) {
     constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
     constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
+    if (tiles.count == 0) return;  // nothing is loaded for it
     const int lane = thread % 32, warp = thread / 32;
     const Epilogue &epilogue = work.epilogue;
     RingConsumer<T, ConcatShape<Width>, Major::K, Resident> consumer{memory, work.ring, warpgroup, thread};

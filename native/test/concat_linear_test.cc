@@ -160,6 +160,9 @@ TEST(ConcatLinear, DepthBeyondOneCacheBlock) {
     for (const int32_t dtype : dtypes) check({40, 70, {{5, 700, IKBO_MAP_INDEX}, {40, 333}}}, dtype);
 }
 
+// Few tiles: a cluster that starts late may get none.
+TEST(ConcatLinear, FewTilesBehindALongMappedBlock) { check({256, 512, {{4, 512, IKBO_MAP_REPEATS}, {256, 320}}}, IKBO_BF16); }
+
 TEST(ConcatLinear, EmptySizes) {
     for (const Case &c : {Case{0, 5, {{0, 3, IKBO_MAP_INDEX}, {0, 4}}}, Case{4, 0, {{2, 3, IKBO_MAP_REPEATS}, {4, 4}}},
                           Case{4, 5, {{2, 0, IKBO_MAP_REPEATS}, {4, 4}}}, Case{4, 5, {{2, 3, IKBO_MAP_REPEATS}, {4, 0}}},
