@@ -1,7 +1,9 @@
 // How long it takes to scan an ONNX model, against reading a twentieth of its bytes:
-//   node scripts/onnx-scan.mjs [MODEL ...]       without one: 358 MB and 4.5 GB, sparse, made for the occasion
-// Each line: the file, the reader alone, the whole check with its findings, the reading of 5 % of the file, and the ratio of
-// the reader to that. Medians of seven runs in this process, the file in the system's cache.
+//   node scripts/onnx-scan.mjs [MODEL ...]       without one: 358 MB and 4.5 GB of weights, made for the occasion
+// The file is in the system's cache (warm), then out of it (cold, with dd of coreutils: Linux). Scans and readings take turns;
+// medians of seven rounds with the smallest and largest. The first scan of a process, which still compiles the reader, is
+// named apart, and so is the whole check. Reading is sequential, a megabyte at a time.
+import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -13,16 +15,19 @@ const { checkModel, readModel } = require('../src/core/onnx/index.ts');
 const { openFileBytes } = require('../src/project/byte-source.ts');
 const { writeLargeModel } = require('../test/core/onnx/large-file.ts');
 
-const RUNS = 7;
+const ROUNDS = 7;
+/** Scans after which the reader is compiled, as in an editor that stays open. */
+const WARM_UP = 30;
 
-function median(work) {
-  const times = Array.from({ length: RUNS }, () => {
-    const start = performance.now();
-    work();
-    return performance.now() - start;
-  });
-  return times.sort((a, b) => a - b)[RUNS >> 1];
+function timed(work) {
+  const start = performance.now();
+  work();
+  return performance.now() - start;
 }
+
+const median = (times) => [...times].sort((a, b) => a - b)[times.length >> 1];
+const ms = (times) =>
+  `${median(times).toFixed(1)} ms (${Math.min(...times).toFixed(1)} to ${Math.max(...times).toFixed(1)})`;
 
 function withBytes(path, work) {
   const source = openFileBytes(path);
@@ -40,29 +45,52 @@ function readPart(path, count) {
   closeSync(file);
 }
 
+/** False where the file cannot be put out of the system's cache. */
+function drop(path) {
+  try {
+    execFileSync('dd', [`of=${path}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Turn by turn, so that a busy moment hits both. */
+function compare(name, path, before) {
+  const [scans, parts] = [[], []];
+  const count = Math.floor(statSync(path).size / 20);
+  for (let round = 0; round < ROUNDS; round++) {
+    if (!before()) return console.log(`  ${name}: not measured, the file cannot be put out of the cache here`);
+    scans.push(timed(() => withBytes(path, readModel)));
+    before();
+    parts.push(timed(() => readPart(path, count)));
+  }
+  const ratio = (median(scans) / median(parts)).toFixed(2);
+  console.log(`  ${name}: scan ${ms(scans)}, 5 % of the file read in ${ms(parts)}; scan / 5 % = ${ratio}`);
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'ikbo-scan-'));
 try {
   let models = process.argv.slice(2);
   if (models.length === 0) {
     models = [901, 3200].map((side) => join(folder, `${side}.onnx`));
-    models.forEach((path, i) => writeLargeModel(path, [901, 3200][i]));
+    // Real bytes, so that reading them when cold means reading them from the disk.
+    models.forEach((path, i) => writeLargeModel(path, [901, 3200][i], true));
   }
   for (const path of models) {
-    const { size } = statSync(path);
     let read = 0;
-    const count = (source) => ({
-      size: source.size,
-      read: (at, length) => ((read += length), source.read(at, length)),
-    });
-    withBytes(path, (source) => readModel(count(source)));
-    const reader = median(() => withBytes(path, readModel));
-    const check = median(() => withBytes(path, (source) => checkModel('m', source)));
-    const part = median(() => readPart(path, Math.floor(size / 20)));
-    const ms = (value) => `${value.toFixed(1)} ms`;
-    console.log(
-      `${basename(path)}, ${(size / 1e6).toFixed(0)} MB: reader ${ms(reader)} (${(read / 1e6).toFixed(1)} MB read), ` +
-        `check ${ms(check)}, 5 % of the file read in ${ms(part)}; reader / 5 % = ${(reader / part).toFixed(2)}`,
+    const count = (source) => ({ ...source, read: (at, length) => ((read += length), source.read(at, length)) });
+    const first = timed(() => withBytes(path, (source) => readModel(count(source))));
+    const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+    console.log(`${basename(path)}, ${megabytes(statSync(path).size)} MB, of which a scan reads ${megabytes(read)}`);
+    console.log(`  first scan of this process: ${first.toFixed(1)} ms`);
+    for (let i = 0; i < WARM_UP; i++) withBytes(path, readModel);
+    compare('warm', path, () => true);
+    compare('cold', path, () => drop(path));
+    const checks = Array.from({ length: ROUNDS }, () =>
+      timed(() => withBytes(path, (source) => checkModel('m', source))),
     );
+    console.log(`  whole check, warm: ${ms(checks)}`);
   }
 } finally {
   rmSync(folder, { recursive: true });

@@ -19,8 +19,9 @@ export function openFileBytes(path: string): FileBytes {
         if (got === 0) break;
         have += got;
       }
-      return bytes.subarray(0, have);
+      return have === length ? bytes : bytes.subarray(0, have);
     },
+    decode: (bytes, start, end) => (bytes as Buffer).toString('utf8', start, end),
     close: () => closeSync(descriptor),
   };
 }

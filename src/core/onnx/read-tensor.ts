@@ -2,21 +2,21 @@
 import type { FileDim, SparseTensor, Tensor, Type } from './model';
 import { bytesText, spend, type Input } from './input';
 import { OnnxError, type Window } from './source';
-import { eachInt, frameOf, int32, int64, knownFields, text, type Field, type Schema, type Span } from './wire';
+import { eachInt, frameOf, int32, int64, cursorOf, nextField, schemaOf, text, type Field, type Span } from './wire';
 
 /** Most axes of a tensor; a longer list is not a shape. */
 const MAX_RANK = 256;
 const MAX_TYPE_DEPTH = 32;
 
-const TENSOR: Schema = {
+const TENSOR = schemaOf({
   1: '02', 2: '0', 4: '25', 5: '02', 6: '2', 7: '02', 8: '2', 9: '2', 10: '12', 11: '02', 13: '2', 14: '0',
-}; // prettier-ignore
-const SPARSE: Schema = { 1: '2', 2: '2', 3: '02' };
-const PAIR: Schema = { 1: '2', 2: '2' };
-const TYPE: Schema = { 1: '2', 4: '2', 5: '2', 7: '2', 8: '2', 9: '2' };
-const TENSOR_TYPE: Schema = { 1: '0', 2: '2' };
-const MAP_KEY: Schema = { 1: '0' };
-const DIM: Schema = { 1: '0', 2: '2' };
+}); // prettier-ignore
+const SPARSE = schemaOf({ 1: '2', 2: '2', 3: '02' });
+const PAIR = schemaOf({ 1: '2', 2: '2' });
+const TYPE = schemaOf({ 1: '2', 4: '2', 5: '2', 7: '2', 8: '2', 9: '2' });
+const TENSOR_TYPE = schemaOf({ 1: '0', 2: '2' });
+const MAP_KEY = schemaOf({ 1: '0' });
+const DIM = schemaOf({ 1: '0', 2: '2' });
 
 export function readTensor(input: Input, field: Field): Tensor {
   const window = input.window;
@@ -27,7 +27,7 @@ export function readTensor(input: Input, field: Field): Tensor {
   const dims: number[] = [];
   const typed: { field: number; runs: { start: number; end: number }[] } = { field: 0, runs: [] };
   const external = new Map<string, string>();
-  for (const part of knownFields(window, frameOf(field, null, 'a tensor'), TENSOR)) {
+  for (const part = cursorOf(frameOf(field, null, 'a tensor')); nextField(window, part, TENSOR);) {
     switch (part.number) {
       case 1:
         eachInt(window, part, (value) => dims.push(dimension(value, part, dims.length)));
@@ -99,7 +99,7 @@ function externalOf(entries: ReadonlyMap<string, string>): Tensor['external'] {
 function readPair(window: Window, field: Field): [string, string] {
   let key = '';
   let value = '';
-  for (const part of knownFields(window, frameOf(field, null, 'an entry'), PAIR)) {
+  for (const part = cursorOf(frameOf(field, null, 'an entry')); nextField(window, part, PAIR);) {
     if (part.number === 1) key = bytesText(window, part) ?? '';
     else if (part.number === 2) value = bytesText(window, part) ?? '';
   }
@@ -110,7 +110,7 @@ export function readSparse(input: Input, field: Field): SparseTensor {
   let values: Tensor | null = null;
   let indices: Tensor | null = null;
   const dims: number[] = [];
-  for (const part of knownFields(input.window, frameOf(field, null, 'a sparse tensor'), SPARSE)) {
+  for (const part = cursorOf(frameOf(field, null, 'a sparse tensor')); nextField(input.window, part, SPARSE);) {
     if (part.number === 1) values = readTensor(input, part);
     else if (part.number === 2) indices = readTensor(input, part);
     else if (part.number === 3) eachInt(input.window, part, (value) => dims.push(dimension(value, part, dims.length)));
@@ -122,7 +122,7 @@ export function readType(input: Input, field: Field, depth: number): Type | null
   if (depth > MAX_TYPE_DEPTH) throw new OnnxError(`types nest deeper than ${MAX_TYPE_DEPTH}`, field.tag);
   const window = input.window;
   let type: Type | null = null;
-  for (const part of knownFields(window, frameOf(field, null, 'a type'), TYPE)) {
+  for (const part = cursorOf(frameOf(field, null, 'a type')); nextField(window, part, TYPE);) {
     spend(input, part.tag);
     if (part.number === 1) type = tensorType(input, part, 'tensor');
     else if (part.number === 8) type = tensorType(input, part, 'sparse');
@@ -136,7 +136,7 @@ export function readType(input: Input, field: Field, depth: number): Type | null
 
 function innerType(input: Input, field: Field, number: number, depth: number): Type | null {
   let type: Type | null = null;
-  for (const part of knownFields(input.window, frameOf(field, null, 'a type'), PAIR)) {
+  for (const part = cursorOf(frameOf(field, null, 'a type')); nextField(input.window, part, PAIR);) {
     if (part.number === number) type = readType(input, part, depth + 1);
   }
   return type;
@@ -144,7 +144,7 @@ function innerType(input: Input, field: Field, number: number, depth: number): T
 
 function mapKey(window: Window, field: Field): number {
   let key = 0;
-  for (const part of knownFields(window, field, MAP_KEY)) key = int32(window, part);
+  for (const part = cursorOf(field); nextField(window, part, MAP_KEY);) key = int32(window, part);
   return key;
 }
 
@@ -152,11 +152,11 @@ function tensorType(input: Input, field: Field, kind: 'tensor' | 'sparse'): Type
   const window = input.window;
   let element = 0;
   let shape: FileDim[] | null = null;
-  for (const part of knownFields(window, frameOf(field, null, 'a tensor type'), TENSOR_TYPE)) {
+  for (const part = cursorOf(frameOf(field, null, 'a tensor type')); nextField(window, part, TENSOR_TYPE);) {
     if (part.number === 1) element = int32(window, part);
     else if (part.number === 2) {
       shape ??= [];
-      for (const axis of knownFields(window, frameOf(part, null, 'a shape'), PAIR)) {
+      for (const axis = cursorOf(frameOf(part, null, 'a shape')); nextField(window, axis, PAIR);) {
         spend(input, axis.tag);
         if (axis.number === 1) shape.push(readDim(window, axis));
       }
@@ -167,7 +167,7 @@ function tensorType(input: Input, field: Field, kind: 'tensor' | 'sparse'): Type
 
 function readDim(window: Window, field: Field): FileDim {
   let dim: FileDim = null;
-  for (const part of knownFields(window, frameOf(field, null, 'a size'), DIM)) {
+  for (const part = cursorOf(frameOf(field, null, 'a size')); nextField(window, part, DIM);) {
     if (part.number === 1) dim = fileSize(int64(window, part));
     else if (part.number === 2) dim = text(window, part) || null;
   }

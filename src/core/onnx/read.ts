@@ -9,24 +9,25 @@ import {
   frameOf,
   int32,
   int64,
-  knownFields,
+  cursorOf,
+  nextField,
+  schemaOf,
   text,
   type Field,
   type Frame,
-  type Schema,
 } from './wire';
 
 /** Deepest nesting of graphs in attributes; real models stay below 5. */
 const MAX_DEPTH = 32;
-const MODEL: Schema = { 1: '0', 2: '2', 7: '2', 8: '2', 14: '2', 25: '2' };
-const GRAPH: Schema = { 1: '2', 2: '2', 5: '2', 11: '2', 12: '2', 13: '2', 15: '2' };
-const NODE: Schema = { 1: '2', 2: '2', 3: '2', 4: '2', 5: '2', 7: '2', 8: '2' };
-const ATTRIBUTE: Schema = {
+const MODEL = schemaOf({ 1: '0', 2: '2', 7: '2', 8: '2', 14: '2', 25: '2' });
+const GRAPH = schemaOf({ 1: '2', 2: '2', 5: '2', 11: '2', 12: '2', 13: '2', 15: '2' });
+const NODE = schemaOf({ 1: '2', 2: '2', 3: '2', 4: '2', 5: '2', 7: '2', 8: '2' });
+const ATTRIBUTE = schemaOf({
   1: '2', 2: '5', 3: '0', 4: '2', 5: '2', 6: '2', 7: '25', 8: '02', 9: '2', 10: '2', 11: '2', 20: '0', 21: '2',
-}; // prettier-ignore
-const FUNCTION: Schema = { 1: '2', 4: '2', 5: '2', 6: '2', 7: '2', 9: '2', 10: '2', 11: '2', 13: '2' };
-const OPSET: Schema = { 1: '2', 2: '0' };
-const PAIR: Schema = { 1: '2', 2: '2' };
+}); // prettier-ignore
+const FUNCTION = schemaOf({ 1: '2', 4: '2', 5: '2', 6: '2', 7: '2', 9: '2', 10: '2', 11: '2', 13: '2' });
+const OPSET = schemaOf({ 1: '2', 2: '0' });
+const PAIR = schemaOf({ 1: '2', 2: '2' });
 
 /** Throws `OnnxError` with the byte offset when the bytes are not a readable model. */
 export function readModel(source: ByteSource): Model {
@@ -39,7 +40,7 @@ export function readModel(source: ByteSource): Model {
   const functions: FunctionDef[] = [];
   const metadata: [string, string][] = [];
   const graph: Frame[] = [];
-  for (const field of knownFields(window, { start: 0, end: source.size }, MODEL)) {
+  for (const field = cursorOf({ start: 0, end: source.size }); nextField(window, field, MODEL);) {
     spend(input, field.tag);
     if (field.number === 1) irVersion = int32(window, field);
     else if (field.number === 2) producer = text(window, field);
@@ -63,7 +64,7 @@ function readGraph(input: Input, frames: readonly Frame[], depth: number): Graph
   let name = '';
   for (const frame of frames) {
     if (depth > MAX_DEPTH) throw new OnnxError(`graphs nest deeper than ${MAX_DEPTH}`, frame.tag);
-    for (const field of knownFields(window, frame, GRAPH)) {
+    for (const field = cursorOf(frame); nextField(window, field, GRAPH);) {
       spend(input, field.tag);
       if (field.number === 1) nodes.push(readNode(input, frameOf(field, frame, 'a node'), depth));
       else if (field.number === 2) name = text(window, field);
@@ -86,7 +87,7 @@ function readNode(input: Input, frame: Frame, depth: number): Node {
   let op = '';
   let domain = '';
   let overload = '';
-  for (const field of knownFields(window, frame, NODE)) {
+  for (const field = cursorOf(frame); nextField(window, field, NODE);) {
     spend(input, field.tag);
     if (field.number === 1) inputs.push(text(window, field));
     else if (field.number === 2) outputs.push(text(window, field));
@@ -118,7 +119,7 @@ function readAttribute(input: Input, field: Field, node: Frame, depth: number): 
   const tensors: Tensor[] = [];
   const graphs: Graph[] = [];
   const graph: Frame[] = [];
-  for (const part of knownFields(window, frame, ATTRIBUTE)) {
+  for (const part = cursorOf(frame); nextField(window, part, ATTRIBUTE);) {
     spend(input, part.tag);
     if (part.number === 1) name = text(window, part);
     else if (part.number === 2) eachFixed(window, part, 4, (value) => (f = value));
@@ -151,7 +152,7 @@ function readFunction(input: Input, frame: Frame, tag: number): FunctionDef {
   let name = '';
   let domain = '';
   let overload = '';
-  for (const field of knownFields(window, frame, FUNCTION)) {
+  for (const field = cursorOf(frame); nextField(window, field, FUNCTION);) {
     spend(input, field.tag);
     if (field.number === 1) name = text(window, field);
     else if (field.number === 4) inputs.push(text(window, field));
@@ -170,7 +171,7 @@ function readValueInfo(input: Input, field: Field): ValueInfo {
   const window = input.window;
   let name = '';
   let type: ValueInfo['type'] = null;
-  for (const part of knownFields(window, frameOf(field, null, 'a value'), PAIR)) {
+  for (const part = cursorOf(frameOf(field, null, 'a value')); nextField(window, part, PAIR);) {
     spend(input, part.tag);
     if (part.number === 1) name = text(window, part);
     else if (part.number === 2) type = readType(input, part, 0);
@@ -181,7 +182,7 @@ function readValueInfo(input: Input, field: Field): ValueInfo {
 function readOpset(window: Window, field: Field): Opset {
   let domain = '';
   let version = 0;
-  for (const part of knownFields(window, frameOf(field, null, 'an opset import'), OPSET)) {
+  for (const part = cursorOf(frameOf(field, null, 'an opset import')); nextField(window, part, OPSET);) {
     if (part.number === 1) domain = text(window, part);
     else if (part.number === 2) version = int32(window, part);
   }
@@ -191,7 +192,7 @@ function readOpset(window: Window, field: Field): Opset {
 function readEntry(window: Window, field: Field): [string, string] {
   let key = '';
   let value = '';
-  for (const part of knownFields(window, frameOf(field, null, 'a metadata entry'), PAIR)) {
+  for (const part = cursorOf(frameOf(field, null, 'a metadata entry')); nextField(window, part, PAIR);) {
     if (part.number === 1) key = bytesText(window, part) ?? '';
     else if (part.number === 2) value = bytesText(window, part) ?? '';
   }

@@ -61,6 +61,14 @@ function readVarint(input: Window, offset: number, limit: number): void {
 
 /** A varint as an unsigned number; above 2^53 it loses low bits, which only a hostile length can reach. */
 function readUnsigned(input: Window, offset: number, limit: number): number {
+  // Almost all take one byte.
+  const byte = offset < limit ? input.bytes[offset - input.base] : undefined;
+  if (byte !== undefined && byte < 0x80) {
+    varint.low = byte;
+    varint.high = 0;
+    varint.end = offset + 1;
+    return byte;
+  }
   readVarint(input, offset, limit);
   return varint.high * 0x1_0000_0000 + varint.low;
 }
@@ -77,25 +85,65 @@ export function int32(input: Window, field: Span): number {
   return varint.high === 0 || varint.high === 0xffff_ffff ? varint.low | 0 : Number.MAX_SAFE_INTEGER;
 }
 
-/** The fields of a message, in file order. Throws `OnnxError` where the bytes are no message. */
+/** Which wire types a message's fields have, by number: `{ 1: '2', 3: '0', 8: '02' }` (packed or not). */
+export type Schema = Uint8Array;
+
+/** One bit per wire type for each field number. */
+export function schemaOf(types: Readonly<Record<number, string>>): Schema {
+  const schema = new Uint8Array(32);
+  for (const [number, wires] of Object.entries(types))
+    for (const wire of wires) schema[Number(number)] = (schema[Number(number)] ?? 0) | (1 << Number(wire));
+  return schema;
+}
+
+/** A field of a message, moved on from field to field by `nextField`: a model has too many for an object each. */
+export interface Cursor extends Field {
+  number: number;
+  wire: number;
+  tag: number;
+  start: number;
+  end: number;
+  /** Where the next field starts, and where the message ends. */
+  next: number;
+  readonly limit: number;
+}
+
+export const cursorOf = ({ start, end }: Span): Cursor => ({
+  number: 0,
+  wire: 0,
+  tag: start,
+  start,
+  end: start,
+  next: start,
+  limit: end,
+});
+
+/**
+ * Moves to the next field that the schema knows, in file order; false at the end of the message. Others, and known ones of
+ * another wire type, are unknown fields and are skipped. Throws `OnnxError` where the bytes are no message.
+ */
+export function nextField(input: Window, cursor: Cursor, schema: Schema): boolean {
+  while (cursor.next < cursor.limit) {
+    fieldAt(input, cursor, cursor.next, cursor.limit, 0);
+    cursor.next = cursor.wire === 3 ? groupEnd(input, cursor, cursor.limit) : cursor.end;
+    if ((schema[cursor.number] ?? 0) & (1 << cursor.wire)) return true;
+  }
+  return false;
+}
+
+/** All fields of a message, unknown ones too. */
 export function* fields(input: Window, message: Span): Generator<Field> {
-  let offset = message.start;
-  while (offset < message.end) {
-    const field = fieldAt(input, offset, message.end, 0);
-    yield field;
-    offset = field.wire === 3 ? groupEnd(input, field, message.end) : field.end;
+  const cursor = cursorOf(message);
+  while (cursor.next < cursor.limit) {
+    fieldAt(input, cursor, cursor.next, cursor.limit, 0);
+    cursor.next = cursor.wire === 3 ? groupEnd(input, cursor, cursor.limit) : cursor.end;
+    const { number, wire, tag, start, end } = cursor;
+    yield { number, wire, tag, start, end };
   }
 }
 
-/** Which wire types a message's fields have, by number: `{ 1: '2', 3: '0', 8: '02' }` (packed or not). */
-export type Schema = Readonly<Record<number, string>>;
-
-/** The fields that the schema knows. Others, and known ones of another wire type, are unknown fields and are skipped. */
-export function* knownFields(input: Window, message: Span, schema: Schema): Generator<Field> {
-  for (const field of fields(input, message)) if (schema[field.number]?.includes(String(field.wire))) yield field;
-}
-
-function fieldAt(input: Window, tag: number, limit: number, depth: number): Field {
+/** Reads the field at `tag` into `into`. */
+function fieldAt(input: Window, into: Cursor, tag: number, limit: number, depth: number): void {
   const key = readUnsigned(input, tag, limit);
   const number = Math.floor(key / 8);
   const wire = key % 8;
@@ -103,20 +151,24 @@ function fieldAt(input: Window, tag: number, limit: number, depth: number): Fiel
   if (number === 0 || number > 0x1fff_ffff)
     throw new OnnxError(`there is no field ${number}; the file is not ONNX or is damaged`, tag);
   let end: number;
-  if (wire === 0) {
-    readVarint(input, start, limit);
-    end = varint.end;
-  } else if (wire === 1) end = start + 8;
-  else if (wire === 5) end = start + 4;
-  else if (wire === 2) {
+  if (wire === 2) {
     const length = readUnsigned(input, start, limit);
     start = varint.end;
     end = start + length;
-  } else if (wire === 3) end = skipGroup(input, start, limit, number, depth);
+  } else if (wire === 0) {
+    readUnsigned(input, start, limit);
+    end = varint.end;
+  } else if (wire === 1) end = start + 8;
+  else if (wire === 5) end = start + 4;
+  else if (wire === 3) end = skipGroup(input, start, limit, number, depth);
   else throw new OnnxError(`wire type ${wire} does not exist here`, tag);
   if (end > limit)
     throw new OnnxError(`field ${number} claims ${end - start} bytes, ${end - limit} more than its message holds`, tag);
-  return { number, wire, tag, start, end };
+  into.number = number;
+  into.wire = wire;
+  into.tag = tag;
+  into.start = start;
+  into.end = end;
 }
 
 /** The offset of the end-group tag that closes the group `number`. */
@@ -129,7 +181,8 @@ function skipGroup(input: Window, start: number, limit: number, number: number, 
       if (Math.floor(key / 8) !== number) throw new OnnxError('a group is closed by another group', offset);
       return offset;
     }
-    const inner = fieldAt(input, offset, limit, depth + 1);
+    const inner = cursorOf({ start: offset, end: limit });
+    fieldAt(input, inner, offset, limit, depth + 1);
     offset = inner.wire === 3 ? groupEnd(input, inner, limit) : inner.end;
   }
 }
@@ -149,21 +202,14 @@ function tagLength(number: number): number {
   return number < 16 ? 1 : number < 2048 ? 2 : number < 1 << 18 ? 3 : number < 1 << 25 ? 4 : 5;
 }
 
-const decoder = new TextDecoder();
-const MAX_SHORT = 512;
-
 /** The text of a string field. Names beyond 64 KiB are refused: no exporter writes them. */
 export function text(input: Window, field: Field): string {
-  const length = field.end - field.start;
-  if (field.wire !== 2) throw new OnnxError(`a text has wire type ${field.wire} instead of 2`, field.tag);
+  const { start, end, wire } = field;
+  const length = end - start;
+  if (wire !== 2) throw new OnnxError(`a text has wire type ${wire} instead of 2`, field.tag);
   if (length > MAX_TEXT) throw new OnnxError(`a name of ${length} bytes`, field.tag);
-  input.need(field.start, length);
-  const at = field.start - input.base;
-  const bytes = input.bytes.subarray(at, at + length);
-  // Short ASCII names are almost all texts of a model: decoded in one piece, without a string for each character.
-  if (length > MAX_SHORT) return decoder.decode(bytes);
-  for (let i = 0; i < length; i++) if ((bytes[i] as number) >= 0x80) return decoder.decode(bytes);
-  return String.fromCharCode.apply(null, bytes as unknown as number[]);
+  input.need(start, length);
+  return input.text(input.bytes, start - input.base, length);
 }
 
 /** Calls `each` for every varint of a repeated integer field, packed or not. */

@@ -7,10 +7,10 @@ const LAYERS = 110;
 const NODES_PER_LAYER = 30;
 
 /**
- * 110 layers with a weight of `side` x `side` floats each (901: 358 MB, 3200: 4.5 GB). Weights are holes in a sparse file:
- * nothing but their place matters. Returns the size.
+ * 110 layers with a weight of `side` x `side` floats each (901: 358 MB, 3200: 4.5 GB). Weights are holes in a sparse file
+ * unless `dense`: nothing but their place matters. Returns the size.
  */
-export function writeLargeModel(path: string, side: number): number {
+export function writeLargeModel(path: string, side: number, dense = false): number {
   const pieces: { bytes: Uint8Array; hole: number }[] = [];
   let total = 0;
   const add = (bytes: Uint8Array, hole = 0): void => {
@@ -49,11 +49,15 @@ export function writeLargeModel(path: string, side: number): number {
   add(input('x', 'B', side));
   add(output(current, 2));
   const head = concatBytes([varintOf(1, 8), Uint8Array.of(0x3a), encodeVarint(BigInt(total))]);
+  const weights = Uint8Array.from({ length: dense ? 1 << 20 : 0 }, (_, i) => (i * 2654435761) >>> 24);
   const file = openSync(path, 'w');
   let at = writeSync(file, head);
   for (const { bytes, hole } of pieces) {
     writeSync(file, bytes, 0, bytes.length, at);
-    at += bytes.length + hole;
+    at += bytes.length;
+    for (let done = 0; dense && done < hole; done += weights.length)
+      writeSync(file, weights, 0, Math.min(weights.length, hole - done), at + done);
+    at += hole;
   }
   ftruncateSync(file, at);
   closeSync(file);
