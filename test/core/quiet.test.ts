@@ -5,6 +5,16 @@ import { createEngine } from '../../src/core/create-engine';
 import { readGrammars } from '../../src/project/grammars';
 
 const QUIET: Readonly<Record<string, string>> = {
+  'a vector that matmul copies to meet matrices': `
+class Pool(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.h = nn.Parameter(torch.ones(n, d, 1))
+
+    def forward(self, x):
+        b, n, d, e = x.shape
+        return torch.matmul(x, self.h).squeeze(-1)
+`,
   'rotary frequencies: an outer product, moved to the device and cast to what they are': `
 class Rotary(nn.Module):
     def forward(self, x, position_ids):

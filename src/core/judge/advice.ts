@@ -58,6 +58,7 @@ export function adviceMatch(
       blockedBy: null,
     },
     when: [],
+    partly: false,
     bindings,
     size,
     via: null,

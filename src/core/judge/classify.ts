@@ -1,28 +1,35 @@
 /** Which rule a replica at a sink belongs to. */
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
+import { textOf } from '../python/syntax';
 import type { Tensor } from '../tensor/value';
 import type { RuleCode } from './match';
 
 export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode {
   const { kind } = event;
   if (kind === 'attention') return movable(hit) ? 'IKB303' : hit.axisRole === 'head' ? 'IKB202' : 'IKB201';
-  if (kind === 'matmul' && !event.byWeight) return productCode(hit, operand);
-  if (kind === 'einsum') return productCode(hit, operand);
+  if (kind === 'matmul' && !event.byWeight) return productCode(event, hit, operand);
+  if (kind === 'einsum') return productCode(event, hit, operand);
+  if (kind === 'multihead-attention' && operand.role === 'key' && event.keyword !== null) return 'IKB201';
   if (kind === 'multihead-attention' && operand.role !== 'query' && operand.role !== 'input' && hit.via === 'whole')
     return 'IKB201';
   return linearCode(event, operand, hit);
 }
 
-function productCode(hit: SinkHit, operand: Operand): RuleCode {
+function productCode(event: SinkEvent, hit: SinkHit, operand: Operand): RuleCode {
   if (hit.implicit) return 'IKB302';
   // Along a batch axis each copy meets another matrix: no part of the product is the same, but one copy is enough.
   if (hit.via === 'block' && hit.axisRole === 'batch') return 'IKB301';
   if (hit.via === 'block') return blockCode(operand.value, hit);
   if (hit.axisRole !== 'row' && movable(hit)) return 'IKB303';
-  if (hit.axisRole === 'head') return 'IKB202';
+  if (hit.axisRole === 'head') return isAttention(event) ? 'IKB202' : 'IKB301';
   if (hit.axisRole === 'row' && hit.via === 'whole') return 'IKB102';
   return 'IKB301';
 }
+
+/** A product among those of an attention that is written out. Groups of channels stand where heads do, too. */
+const isAttention = ({ node, frame }: SinkEvent): boolean =>
+  /\b(k|v|keys?|values?)(_\w+)?\b/.test(textOf(node)) ||
+  (frame.function !== null && /softmax|scores|attn_/i.test(textOf(frame.function.node)));
 
 function linearCode(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode {
   if (hit.via === 'product' || hit.via === 'picked') return 'IKB301';

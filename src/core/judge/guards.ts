@@ -1,6 +1,5 @@
 /** What a rewrite must not overlook: rebound names, other readers, writes, effects and errors on the way. */
 import { type Node, childOf, enclosing, positionOf, scopeOf, statementOf, textOf } from '../python/syntax';
-import type { SinkEvent } from '../python/run';
 import type { Facts, LinearForm, NameAt, PathStep } from './match';
 
 const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
@@ -86,8 +85,7 @@ export function reboundBetween(expression: Node, sink: Node): readonly NameAt[] 
 /** The assignment takes effect after the expression was evaluated: also when the expression is its right side. */
 const after = (assignment: Node, expression: Node): boolean => assignment.end >= expression.end;
 
-export function guardsOf(event: SinkEvent, origin: Node, form: LinearForm | null, path: readonly PathStep[]): Facts {
-  const sink = event.node;
+export function guardsOf(sink: Node, origin: Node, form: LinearForm | null, path: readonly PathStep[]): Facts {
   const scope = scopeOf(origin);
   const sameScope = origin.file === sink.file && scope === scopeOf(sink);
   const rebound = new Map<string, NameAt>();

@@ -9,6 +9,7 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
+import { needed, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
@@ -22,6 +23,9 @@ export interface Judge {
   matches(bindings: Readonly<Record<string, number>>, names: DimNames): readonly Match[];
 }
 
+/** More ways than this make no condition that is worth a word. */
+const MAX_WAYS = 16;
+
 interface Candidate {
   readonly event: SinkEvent;
   readonly operand: Operand;
@@ -31,6 +35,8 @@ interface Candidate {
 
 export function createJudge(): Judge {
   const byOrigin = new Map<string, Candidate>();
+  /** The conditions of every way from an origin to a product. */
+  const ways = new Map<string, readonly (readonly string[])[]>();
   const advised = new Map<Node, SinkEvent>();
   return {
     collect(event) {
@@ -42,12 +48,14 @@ export function createJudge(): Judge {
           const candidate = { event, operand, hit, materialized: hit.replica.written !== null || hit.copiedInside };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
+          const known = ways.get(key) ?? [];
+          if (known.length < MAX_WAYS) ways.set(key, [...known, hit.replica.when]);
         }
       }
     },
     matches: (bindings, names) =>
       [
-        ...[...byOrigin.values()].flatMap((c) => matchOf(c, bindings, names) ?? []),
+        ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.get(key) ?? [], bindings, names) ?? []),
         ...[...advised.values()].flatMap((event) => adviceMatch(event, sizer(bindings, names), bindings) ?? []),
       ].sort((a, b) =>
         a.origin.file.path < b.origin.file.path
@@ -80,7 +88,12 @@ function isLocal(event: SinkEvent, hit: SinkHit): boolean {
   return origin !== null && origin.file === event.node.file && scopeOf(origin) === scopeOf(event.node);
 }
 
-function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>>, names: DimNames): Match | null {
+function matchOf(
+  candidate: Candidate,
+  ways: readonly (readonly string[])[],
+  bindings: Readonly<Record<string, number>>,
+  names: DimNames,
+): Match | null {
   const { event, operand, hit, materialized } = candidate;
   const { replica } = hit;
   const origin = nodeAt(replica.origin);
@@ -97,6 +110,11 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   if (code === 'IKB101' && isProjectedSum(form)) return null;
+  const when = needed(replica.when, ways);
+  const shown = standing(
+    when,
+    path.map((step) => step.node),
+  );
   return {
     code,
     origin,
@@ -109,17 +127,19 @@ function matchOf(candidate: Candidate, bindings: Readonly<Record<string, number>
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     why: null,
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
-    facts: { ...guardsOf(event, origin, form, path), assumptions: replica.assumptions },
-    when: replica.when,
+    facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
+    when: shown,
+    partly: shown.length < when.length,
     bindings,
     size: (dim) => bound(name(dim), bindings),
     via: viaOf(replica.trail),
     local: isLocal(event, hit),
     times: timesOf(hit, event),
     minor:
-      hit.via === 'rows' ||
+      (hit.via === 'rows' && !isBatched(hit, operand, code)) ||
       (event.keyword !== null && code !== 'IKB201') ||
-      (code === 'IKB101' && valueOf(first.ratio) === 2) ||
+      (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
+      hit.implicit === 'matrix' ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),
@@ -140,12 +160,16 @@ function timesOf(hit: SinkHit, event: SinkEvent): readonly (string | null)[] {
   });
 }
 
+/** Whole sets of keys and values that were joined along the batch, as for guidance: no few rows among others. */
+const isBatched = (hit: SinkHit, { value }: Operand, code: RuleCode): boolean =>
+  code === 'IKB201' && value.form?.axis === hit.axis;
+
 /** Rows put behind those of another operand of activations, such as a bias key: few, as class tokens are. */
 const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: LinearForm | null): boolean =>
   code === 'IKB301' &&
   hit.via === 'block' &&
-  form?.axis !== null &&
-  event.operands.every((o) => o.value.content !== 'parameter');
+  // A sum has rows of its own, for which the product is due anyway.
+  (form?.axis === null || event.operands.every((o) => o.value.content !== 'parameter'));
 
 /** A variable that holds the size: one that is bound, if there is one. */
 function nameOf(symbol: string, bindings: Readonly<Record<string, number>>, names: DimNames): string | null {

@@ -44,8 +44,10 @@ export interface Match {
   readonly why: string | null;
   readonly cost: MatchCost;
   readonly facts: Facts;
-  /** Conditions under which the replica exists, as source text: "self.use_context", "not self.training". Empty: always. */
+  /** Conditions around the copy or its use, as source text: "self.use_context", "not self.training". */
   readonly when: readonly string[];
+  /** There are others, from branches in between. */
+  readonly partly: boolean;
   /** Shapes bound by comments or options, by symbol as displayed (`B`). */
   readonly bindings: Readonly<Record<string, number>>;
   /** A dimension's value under the bindings, by the names that the source gives it; null when not known. */
@@ -106,6 +108,9 @@ export interface ModuleFacts {
   readonly kind: string | null;
   /** Why it is not plainly that module: 'spectral_norm', 'subclass with its own forward', ...; null when it is. */
   readonly doubt: string | null;
+  /** What the class that makes it calls it, and the module of that class, where `text` leads through it. */
+  readonly own?: string;
+  readonly through?: string;
   /** The constructor call (`nn.Linear(a, b)`), for widths and for `bias=False`. */
   readonly constructor: Node | null;
 }

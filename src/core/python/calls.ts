@@ -1,6 +1,6 @@
 /** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
-import { hitsOf } from '../tensor/contract';
+import { hitsOf, rowHitsOf } from '../tensor/contract';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
@@ -349,7 +349,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
     for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
       if (one.kind !== 'tensor') continue;
       const hits = asHits(
-        hitsOf(one, -1),
+        memory ? hitsOf(one, -1) : rowHitsOf(one, -1),
         () => (memory ? 'batch' : 'row'),
         () => true,
       );

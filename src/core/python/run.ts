@@ -32,9 +32,9 @@ export interface Operand {
 export interface SinkHit extends Hit {
   /** The sink itself copies an expanded view. */
   readonly copiedInside: boolean;
+  /** Made by the broadcasting of the sink itself, to meet vectors or matrices: beside those a copy counts for less. */
+  readonly implicit?: 'vector' | 'matrix';
   /** Which part of the product the replicated axis is: a row of a linear, a batch axis, attention heads, ... */
-  /** Made by the broadcasting of the sink itself. */
-  readonly implicit?: true;
   readonly axisRole: 'row' | 'batch' | 'head' | 'contracted';
 }
 

@@ -1,5 +1,5 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
-import { type Hit, axesWithReplica, hitsOf } from '../tensor/contract';
+import { type Hit, axesWithReplica, hitsOf, rowHitsOf } from '../tensor/contract';
 import { ALL } from '../tensor/axis-map';
 import { type Dim, ONE, isOne, valueOf } from '../tensor/dim';
 import { replica } from '../tensor/replicate';
@@ -70,7 +70,7 @@ export function applySink(applied: Applied): Value {
 function rowOperand({ args }: Applied, t: Tensor | null, at: number, contracted = -1): Operand {
   const hits = t
     ? asHits(
-        hitsOf(t, contracted),
+        rowHitsOf(t, contracted),
         () => 'row',
         () => true,
       )
@@ -191,7 +191,7 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
   const byLeftWeight = isWeight(a) && rankOf(a.shape) === 2;
   const operand = (t: Tensor, other: Tensor, contracted: number, role: 'left' | 'right', weight: boolean): Operand => {
     const rows = role === 'left' ? -2 : -1;
-    const hits = hitsOf(t, contracted).filter((h) => !(h.via === 'rows') || weight);
+    const hits = weight ? rowHitsOf(t, contracted) : hitsOf(t, contracted).filter((h) => h.via !== 'rows');
     const roleOf = (h: Hit): SinkHit['axisRole'] => {
       if (h.via === 'product') return 'contracted';
       if (weight) return 'row';
@@ -226,6 +226,10 @@ function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: Sin
     const [t, other] = at === 0 ? [a, b] : [b, a];
     const extent = t.content === 'mask' || t.content === 'index' ? null : batchToCopy(t, other);
     if (!extent) continue;
+    const [own, others] = at === 0 ? [knownAxis(a.shape, -2), axisAt(b, -1)] : [knownAxis(b.shape, -1), axisAt(a, -2)];
+    const single = isOne(others.dim);
+    // Copies of a vector are as nothing beside the matrices that they meet.
+    if (isOne(own?.dim ?? null) && !single) continue;
     const made = replica(t, { map: ALL, source: ONE, extent, origin: place, written: true, argument: at });
     const rest = t.shape.head.filter((axis) => !isOne(axis.dim));
     const carrier = tensor(exactShape([{ dim: extent, replica: made }, ...rest]), { content: t.content });
@@ -236,7 +240,7 @@ function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: Sin
       carrier,
       axisRole: 'batch',
       copiedInside: true,
-      implicit: true,
+      implicit: single ? 'vector' : 'matrix',
     };
     return { at, hit };
   }
@@ -364,7 +368,7 @@ function moduleAttention(applied: Applied): Value {
       node: argumentNode(args, i, keywords[i] ?? role),
       hits: t
         ? asHits(
-            hitsOf(t, -1),
+            role === 'query' ? rowHitsOf(t, -1) : hitsOf(t, -1),
             () => (role === 'query' ? 'row' : 'batch'),
             () => true,
           )

@@ -6,6 +6,7 @@ import { equal } from '../tensor/dim';
 import { carriesReplica, freshId, knownAxis, mapAxes, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Shape, Tensor } from '../tensor/value';
+import { negated } from './condition';
 import type { Heap, HeapItem } from './heap';
 import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
 
@@ -127,7 +128,7 @@ function annotated(value: Value, conditions: readonly Condition[]): Value {
 }
 
 export const conditionText = (condition: Condition): string =>
-  condition.holds ? condition.text : /^not /.test(condition.text) ? condition.text.slice(4) : `not (${condition.text})`;
+  condition.holds ? condition.text : negated(condition.text);
 
 /** Worth keeping apart at a join: replicas, and whatever decides which code runs. */
 export function matters(value: Value): boolean {

@@ -1,5 +1,17 @@
 import type { Rule } from './rule';
+import type { Match } from '../judge/match';
 import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
+
+/** Behind its first product, attention and a recurrence bring in what differs from row to row. */
+const equalRows = ({ sink }: Match): string =>
+  sink.kind === 'multihead-attention' || sink.kind === 'recurrent'
+    ? 'its first product is the same for every copy'
+    : 'the copied rows give equal results';
+
+const whichComputes = ({ sink }: Match): string =>
+  sink.kind === 'multihead-attention' || sink.kind === 'recurrent'
+    ? 'whose first product is then the same for every copy'
+    : 'which then computes equal rows';
 
 export const ikb102: Rule = {
   code: 'IKB102',
@@ -22,8 +34,8 @@ export const ikb102: Rule = {
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} ${handed}`;
     return match.minor
-      ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; the copied rows give equal results${costText(match)}`
-      : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, which then computes equal rows${costText(match)}`;
+      ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; ${equalRows(match)}${costText(match)}`
+      : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, ${whichComputes(match)}${costText(match)}`;
   },
   rewrites: [{ id: 'sink-broadcast', title: 'Multiply the small tensor and copy the result instead' }],
 };

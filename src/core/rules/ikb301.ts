@@ -21,15 +21,11 @@ export const ikb301: Rule = {
   message(match) {
     const looked = match.replicas.some((replica) => replica.map.kind === 'indexed');
     const instead = looked ? 'could look the rows up' : 'can read one copy';
-    const [block] = match.form?.blocks ?? [];
-    const joined =
-      (match.form?.blocks.length ?? 0) > 1
-        ? 'concatenated'
-        : (block?.terms.length ?? 0) > 1
-          ? 'added to other values'
-          : null;
-    if (joined !== null)
-      return `${sourceText(match)} is copied ${copies(match)} and ${joined} in an operand of ${sinkText(match)}${when(match)}; the product of that part ${instead}${costText(match)}`;
+    const [block, ...more] = match.form?.blocks ?? [];
+    if (more.length > 0)
+      return `${sourceText(match)} is copied ${copies(match)} and concatenated in an operand of ${sinkText(match)}${when(match)}; the product of that part ${instead}${costText(match)}`;
+    if ((block?.terms.length ?? 0) > 1)
+      return `${sourceText(match)} is copied ${copies(match)} and added to other values in an operand of ${sinkText(match)}${when(match)}; the addition needs no copy${costText(match)}`;
     return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product ${instead}${costText(match)}`;
   },
   rewrites: [

@@ -53,14 +53,14 @@ export const handedOver = (match: Match): string | null => {
 
 /** Two conditions at most, each whole: half of one may say the opposite. */
 export function when(match: Match): string {
-  if (match.when.length === 0) return '';
+  if (match.when.length === 0) return match.partly ? ' (on some paths)' : '';
   const shown = match.when
     .map((text) => text.replace(/\s+/g, ' '))
     .filter((text) => text.length <= MAX)
     .slice(0, 2)
     .map((text, _, list) => (list.length > 1 && / or /.test(text) ? `(${text})` : text));
   if (shown.length === 0) return ' (on some paths)';
-  const rest = shown.length < match.when.length ? ', on some paths' : '';
+  const rest = match.partly || shown.length < match.when.length ? ', on some paths' : '';
   return ` (when ${shown.join(' and ')}${rest})`;
 }
 

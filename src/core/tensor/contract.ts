@@ -44,6 +44,20 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
   return hits;
 }
 
+/**
+ * What a product sees of its rows. Tokens of several kinds that were joined are rows of their own each: that all of them
+ * are copies makes none of them the whole operand.
+ */
+export function rowHitsOf(t: Tensor, contracted: number): readonly Hit[] {
+  const hits = hitsOf(t, contracted);
+  const at = position(t.shape, contracted) ?? contracted;
+  const { form } = t;
+  if (!form || form.axis === null || form.axis === at) return hits;
+  const rows = hits.filter((hit) => hit.via === 'rows');
+  const origins = new Set(rows.map(({ replica: { origin } }) => `${origin.path}:${origin.start}`));
+  return origins.size > 1 ? hits.filter((hit) => hit.via !== 'whole') : hits;
+}
+
 /** Each factor is a replica along the contracted axis: an outer product made by copying, only to be summed. */
 function outerProduct(factors: readonly Tensor[], contracted: number): Hit[] {
   const found = factors.flatMap((carrier) => {

@@ -134,6 +134,108 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /concatenated in an operand of `torch\.bmm`/,
   },
+  'a condition that both sides of a branch reach is none': {
+    init: ['self.decoder = make()'],
+    forward: [
+      'k = x.repeat_interleave(n, dim=0)',
+      'if guided:',
+      '    k = torch.cat([y, k], dim=0)',
+      'return self.decoder(encoder_hidden_states=k)',
+    ],
+    signature: 'x, y, n, guided',
+    rule: 'IKB201',
+    level: 'warning',
+    message: /^`x` is copied `n` times before the attention in `self\.decoder`; all copies/,
+  },
+  'what a branch in between does is no condition of the copy': {
+    init: [TOKEN, LAYER, 'self.mix = make()'],
+    forward: [
+      'x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)',
+      'if self.mixed:',
+      '    x = self.mix(x)',
+      'return self.fc(x)',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /that `self\.fc` reads \(on some paths\); the copied/,
+  },
+  'a condition that does not hold is put the other way round': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: [
+      'if tokens is None:',
+      '    u = user',
+      'else:',
+      '    u = user.unsqueeze(1).expand(-1, tokens.shape[1], -1)',
+      'return self.fc(torch.cat([u, x], dim=-1))',
+    ],
+    signature: 'user, x, tokens=None',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /`self\.fc` \(when tokens is not None\);/,
+  },
+  'after a branch that returns, the other condition stands': {
+    init: ['self.fc = nn.Linear(32, 8)'],
+    forward: [
+      'def spread(t):',
+      '    if n == 1:',
+      '        return t',
+      '    return t.unsqueeze(1).expand(-1, n, -1)',
+      'return self.fc(torch.cat([spread(user), x], dim=-1))',
+    ],
+    signature: 'user, x, n',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /`self\.fc` \(when n != 1\);/,
+  },
+  'a recurrence differs behind its first product': {
+    init: ['self.rnn = nn.GRU(16, 8)'],
+    forward: ['return self.rnn(user.unsqueeze(1).repeat(1, n, 1), h)'],
+    signature: 'user, h, n',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /before `self\.rnn`, whose first product is then the same for every copy/,
+  },
+  'queries that are all the same meet other keys': {
+    init: [TOKEN, 'self.attn = nn.MultiheadAttention(16, 4, batch_first=True)'],
+    forward: ['return self.attn(self.token.expand(x.shape[0], -1, -1), x, x)[0]'],
+    rule: 'IKB102',
+    level: 'warning',
+    message: /before `self\.attn`, whose first product is then the same/,
+  },
+  'groups of channels are no heads': {
+    init: [],
+    forward: [
+      'b, c, h, w = x.shape',
+      'p = p.view(b, 4, 1, h, h).expand(b, 4, c // 4, h, h).contiguous().view(b, c, h, h)',
+      'return p.matmul(x)',
+    ],
+    signature: 'x, p',
+    rule: 'IKB301',
+    level: 'warning',
+    message: /as an operand of `p\.matmul`; the product can read one copy/,
+  },
+  'an addition broadcasts by itself': {
+    init: ['self.one = nn.Parameter(torch.eye(16).unsqueeze(0))'],
+    forward: ['b, d, k = x.shape', 'return torch.bmm(y, x + self.one.repeat(b, 1, 1))'],
+    signature: 'x, y',
+    rule: 'IKB301',
+    level: 'information',
+    message: /added to other values in an operand of `torch\.bmm`; the addition needs no copy/,
+  },
+  'a weight that matmul copies to meet a vector each': {
+    init: ['self.w = nn.Parameter(torch.zeros(6, 16, 16))'],
+    forward: ['b, f, d = x.shape', 'return torch.matmul(self.w, x.unsqueeze(-1))'],
+    rule: 'IKB302',
+    level: 'warning',
+    message: /^`torch\.matmul` broadcasts `self\.w` over the batch and writes every copy: b\*3072 bytes/,
+  },
+  'a weight that matmul copies to meet a matrix each': {
+    init: ['self.w = nn.Parameter(torch.zeros(6, 16, 16))'],
+    forward: ['b, f, t, d = x.shape', 'return torch.matmul(x, self.w)'],
+    rule: 'IKB302',
+    level: 'information',
+    message: /broadcasts `self\.w` over the batch/,
+  },
   'a sink behind branches counts less than one on the way': {
     init: [TOKEN, LAYER, 'self.block = Block()'],
     forward: [
@@ -150,6 +252,8 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     message: /that `self\.inner` reads/,
   },
 };
+
+const base: Claim = { init: [], forward: [], rule: '', level: 'warning', message: /./ };
 
 const moduleOf = ({ init, forward, signature }: Claim): string => `
 import torch
@@ -173,6 +277,22 @@ ${init.map((line) => `        ${line}\n`).join('')}
 ${forward.map((line) => `        ${line}\n`).join('')}`;
 
 describe('messages are true:', () => {
+  it('tokens of two kinds that are joined cost their own rows each', async () => {
+    const findings = await findingsOf(
+      moduleOf({
+        ...base,
+        init: [TOKEN, 'self.actions = nn.Parameter(torch.zeros(7, 16))', LAYER],
+        forward: [
+          'b = x.shape[0]',
+          'actions = self.actions.unsqueeze(0).expand(b, -1, -1)',
+          'return self.fc(torch.cat([self.token.expand(b, -1, -1), actions], dim=1))',
+        ],
+      }),
+    );
+    const costs = findings.map(({ level, cost }) => `${level} ${cost.bytes}`);
+    assert.deepEqual(costs.sort(), ['information b*224', 'information b*32']);
+  });
+
   for (const [what, claim] of Object.entries(CLAIMS)) {
     it(what, async () => {
       const findings = await findingsOf(moduleOf(claim));

@@ -1,0 +1,55 @@
+/** Under which conditions a replica reaches a product, as far as the text around its making and its use says. */
+import { negated } from '../python/condition';
+import { type Node, childOf, childrenOf, textOf } from '../python/syntax';
+
+/**
+ * What is left of the conditions of one way to a product when all the ways of the replica are known: one that the other
+ * side of a branch reaches as well is none.
+ */
+export function needed(when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] {
+  const spare = when.find((one) => {
+    const others = new Set([...when.filter((text) => text !== one), negated(one)]);
+    return ways.some((way) => way.every((text) => others.has(text)));
+  });
+  return spare === undefined
+    ? when
+    : needed(
+        when.filter((text) => text !== spare),
+        ways,
+      );
+}
+
+/** The conditions that stand around one of the nodes, or let nothing else come that far. */
+export function standing(when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] {
+  if (when.length === 0) return when;
+  const around = new Set<string>();
+  for (const node of nodes) for (const text of node ? conditionsAround(node) : []) around.add(text);
+  return when.filter((text) => around.has(text) || around.has(negated(text)));
+}
+
+function conditionsAround(from: Node): readonly string[] {
+  const found: string[] = [];
+  const add = (test: Node | null | undefined): void => {
+    if (test) found.push(textOf(test).replace(/\s+/g, ' '));
+  };
+  let below = from;
+  for (let node = from.parent; node && !/_definition$/.test(node.kind); node = node.parent) {
+    if (node.kind === 'if_statement') testsOf(node).forEach(add);
+    if (node.kind === 'conditional_expression') add(node.children[1]);
+    if (node.kind === 'block')
+      for (const before of node.children)
+        if (before.end <= below.start && before.kind === 'if_statement' && leaves(before)) testsOf(before).forEach(add);
+    below = node;
+  }
+  return found;
+}
+
+const testsOf = (statement: Node): readonly (Node | null)[] =>
+  [statement, ...childrenOf(statement, 'alternative')].map((arm) => childOf(arm, 'condition'));
+
+/** An `if` with an arm behind which nothing follows. */
+const leaves = (statement: Node): boolean =>
+  [statement, ...childrenOf(statement, 'alternative')].some((arm) => {
+    const body = childOf(arm, 'consequence') ?? childOf(arm, 'body');
+    return /^(return|raise|continue|break)_statement$/.test(body?.children.at(-1)?.kind ?? '');
+  });
