@@ -183,7 +183,7 @@ function addNodes(
     const resolve = (name: string): Value | null =>
       name === '' ? null : (names.get(name) ?? find(name) ?? undefinedValue(build, scope, name));
     const inputs = node.inputs.map(resolve);
-    const attributes = node.attributes.map((attribute) => resolveReference(attribute, frame.arguments));
+    const attributes = node.attributes.flatMap((attribute) => resolveReference(attribute, frame.arguments));
     const def = build.functions.get(keyOf(node.domain, node.op, node.overload));
     if (def && frame.depth < MAX_CALL_DEPTH && ++build.calls < MAX_CALLS) {
       inline(build, scope, node, def, inputs, attributes, names, frame, prefix);
@@ -256,20 +256,25 @@ function inline(
   });
   const opset = def.opsets.find(({ domain }) => domain === '')?.version ?? frame.opset;
   const own = `${prefix}${node.name || node.op}/`;
-  const next: Frame = { opset, call: frame.call ?? node, arguments: attributes, depth: frame.depth + 1 };
+  const defaults = def.defaults.filter(({ name }) => !attributes.some((given) => given.name === name));
+  const call = frame.call ?? node;
+  const next: Frame = { opset, call, arguments: [...attributes, ...defaults], depth: frame.depth + 1 };
   addNodes(build, scope, def.nodes, inner, () => undefined, next, own);
   node.outputs.forEach((name, i) => {
     const value = inner.get(def.outputs[i] ?? '');
     if (!name || !value) return;
+    // What the call makes has the name that the graph around it knows.
+    if (value.producer?.call === call && value.name.startsWith(own)) Object.assign(value, { name: prefix + name });
     if (names.has(name)) build.duplicates.push(name);
     else names.set(name, value);
   });
 }
 
-function resolveReference(attribute: Attribute, given: readonly Attribute[] | null): Attribute {
-  if (!attribute.reference) return attribute;
+/** Nothing for an attribute that takes its value from one that the call leaves out. */
+function resolveReference(attribute: Attribute, given: readonly Attribute[] | null): Attribute[] {
+  if (!attribute.reference) return [attribute];
   const source = given?.find(({ name }) => name === attribute.reference);
-  return source ? { ...source, name: attribute.name } : attribute;
+  return source ? [{ ...source, name: attribute.name }] : [];
 }
 
 /** A name that nothing defines: an optional input of a function that was left out, or a broken model. */

@@ -108,6 +108,8 @@ export interface FunctionDef {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: readonly string[];
+  /** Values of attributes that a call may leave out. */
+  readonly defaults: readonly Attribute[];
   readonly nodes: readonly Node[];
   readonly opsets: readonly Opset[];
   readonly span: Span;

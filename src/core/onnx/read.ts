@@ -147,6 +147,7 @@ function readFunction(input: Input, frame: Frame, tag: number): FunctionDef {
   const inputs: string[] = [];
   const outputs: string[] = [];
   const attributes: string[] = [];
+  const defaults: Attribute[] = [];
   const nodes: Node[] = [];
   const opsets: Opset[] = [];
   let name = '';
@@ -161,10 +162,12 @@ function readFunction(input: Input, frame: Frame, tag: number): FunctionDef {
     else if (field.number === 7) nodes.push(readNode(input, frameOf(field, frame, 'a node'), 0));
     else if (field.number === 9) opsets.push(readOpset(window, field));
     else if (field.number === 10) domain = text(window, field);
-    else if (field.number === 11) attributes.push(readAttribute(input, field, frame, 0).name);
+    else if (field.number === 11) defaults.push(readAttribute(input, field, frame, 0));
     else if (field.number === 13) overload = text(window, field);
   }
-  return { name, domain, overload, inputs, outputs, attributes, nodes, opsets, span: { start: tag, end: frame.end } };
+  attributes.push(...defaults.map((attribute) => attribute.name));
+  const span = { start: tag, end: frame.end };
+  return { name, domain, overload, inputs, outputs, attributes, defaults, nodes, opsets, span };
 }
 
 function readValueInfo(input: Input, field: Field): ValueInfo {

@@ -89,6 +89,27 @@ export function assemble(source: ByteSource, pieces: readonly Piece[]): Uint8Arr
   return out;
 }
 
+/** Two edits one after the other as one: `second` is made of ranges of what `first` makes. */
+export function compose(first: readonly Piece[], second: readonly Piece[]): Piece[] {
+  let start = 0;
+  const placed = first.map((piece) => {
+    const at = start;
+    start += sizeOf([piece]);
+    return { piece, at, end: start };
+  });
+  return second.flatMap((part) => {
+    if (part instanceof Uint8Array) return [part];
+    return placed
+      .filter(({ at, end }) => at < part.end && part.start < end)
+      .map(({ piece, at, end }): Piece => {
+        const [from, to] = [Math.max(at, part.start) - at, Math.min(end, part.end) - at];
+        return piece instanceof Uint8Array
+          ? piece.subarray(from, to)
+          : { start: piece.start + from, end: piece.start + to };
+      });
+  });
+}
+
 /** The result as a source of its own: it can be read before it is written. */
 export function pieceSource(source: ByteSource, pieces: readonly Piece[]): ByteSource {
   const starts: number[] = [];

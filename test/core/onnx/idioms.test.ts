@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { verifyRewrite } from '../../../src/project/onnx/run-pair';
 import { checkModel, memorySource, readModel, rewriteModel } from '../../../src/core/onnx';
 import { analyse } from '../../../src/core/onnx/analyse';
+import type { NewFunction } from '../../../src/core/onnx/encode';
 import { assemble } from '../../../src/core/onnx/splice';
 import { bool, boolOutput, graph, index, input, int, ints, model, node, output, weight } from './build';
 import { CHILD } from './support';
@@ -33,6 +34,22 @@ const repeatBatch = (x: string, to: string, width: number): Uint8Array[] => [
   node('Reshape', `${x}_e ${x}_rows`, to),
 ];
 const heads = [ints('two', 2), ints('heads', 1, 1, 4, 1, 1), ints('merged', 0, 8, -1, 8)];
+
+/** A copy, a concatenation and a product. */
+const mix = (version = 17): NewFunction => ({
+  name: 'Mix',
+  domain: 'own',
+  inputs: ['a', 'b', 'w', 't'],
+  outputs: ['y'],
+  attributes: [],
+  documentation: '',
+  opsets: [{ domain: '', version }],
+  nodes: [
+    { op: 'Expand', name: '', inputs: ['a', 't'], outputs: ['e'] },
+    { op: 'Concat', name: '', inputs: ['e', 'b'], outputs: ['cat'], attributes: { axis: 1n } },
+    { op: 'MatMul', name: '', inputs: ['cat', 'w'], outputs: ['y'] },
+  ],
+});
 
 const cases: Case[] = [
   {
@@ -318,18 +335,62 @@ const cases: Case[] = [
   {
     name: 'inside a model-local function',
     bytes: model([input('u', 1, 16), input('c', 5, 8), weight('w', 24, 8), output('y', 2), ints('t', 5, 1), node('own:Mix', 'u c w t', 'y')], {
-      domains: ['own'],
-      functions: [{
-        name: 'Mix', domain: 'own', inputs: ['a', 'b', 'w', 't'], outputs: ['y'], attributes: [], documentation: '', opsets: [{ domain: '', version: 17 }],
-        nodes: [
-          { op: 'Expand', name: '', inputs: ['a', 't'], outputs: ['e'] },
-          { op: 'Concat', name: '', inputs: ['e', 'b'], outputs: ['cat'], attributes: { axis: 1n } },
-          { op: 'MatMul', name: '', inputs: ['cat', 'w'], outputs: ['y'] },
-        ],
-      }],
+      domains: ['own'], functions: [mix()],
     }),
     rules: ['IKB101'],
-    refused: /inside a function/,
+  },
+  {
+    name: 'inside a function that is called twice, once without a copy',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), input('d', 1, 8), weight('w', 24, 8), output('y', 2), output('z', 2), ints('t', 5, 1), ints('s', 1, 1),
+      node('own:Mix', 'u d w s', 'z'), node('own:Mix', 'u c w t', 'y'),
+    ], { domains: ['own'], functions: [mix()] }),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'inside functions in functions, both calls of which copy',
+    bytes: model([
+      input('u', 1, 16), input('c', 5, 8), weight('w', 24, 8), output('y', 2), output('z', 2), ints('t', 5, 1),
+      node('own:Outer', 'u c w t', 'y'), node('own:Outer', 'u c w t', 'z'),
+    ], { domains: ['own'], functions: [mix(), {
+      name: 'Outer', domain: 'own', inputs: ['u', 'c', 'w', 't'], outputs: ['out'], attributes: [], documentation: '',
+      opsets: [{ domain: '', version: 17 }, { domain: 'own', version: 1 }],
+      nodes: [{ op: 'Neg', name: 'neg', inputs: ['c'], outputs: ['y'] }, { op: 'Mix', domain: 'own', name: 'mix', inputs: ['u', 'y', 'w', 't'], outputs: ['m'] }, { op: 'Relu', name: 'r', inputs: ['m'], outputs: ['out'] }],
+    }] }),
+    rules: ['IKB101', 'IKB101'],
+  },
+  {
+    name: 'copied in a function, multiplied in the graph, an attribute and an input left to the call',
+    bytes: model([
+      input('u', 'U', 16), input('c', 'B', 8), index('i', 'B'), output('y', 2), node('own:Pick', 'u i - c', 'cat', { along: 1 }), ...linear,
+    ], { domains: ['own'], functions: [{
+      name: 'Pick', domain: 'own', inputs: ['a', 'i', 'unused', 'b'], outputs: ['joined'], attributes: ['along', 'rows'], documentation: '', opsets: [{ domain: '', version: 17 }],
+      nodes: [
+        // Without a value from the call, the axis is the operator's own default.
+        { op: 'Gather', name: 'g', inputs: ['a', 'i'], outputs: ['e'], attributes: { axis: { reference: 'rows', type: 2 } } },
+        { op: 'Concat', name: 'c', inputs: ['e', 'b'], outputs: ['joined'], attributes: { axis: { reference: 'along', type: 2 } } },
+      ],
+    }] }),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'rows and candidates made by functions, the copy outside of them',
+    bytes: model([
+      input('a', 'U', 16), input('b', 'B', 8), index('i', 'B'), output('y', 2), node('own:Act', 'a', 'u'), node('own:Act', 'b', 'c'),
+      node('Gather', 'u i', 'r', { axis: 0 }), node('Concat', 'r c', 'cat', { axis: 1 }), ...linear,
+    ], { domains: ['own'], functions: [{
+      name: 'Act', domain: 'own', inputs: ['x'], outputs: ['y'], attributes: [], documentation: '', opsets: [{ domain: '', version: 17 }],
+      nodes: [{ op: 'Relu', name: 'r', inputs: ['x'], outputs: ['y'] }],
+    }] }),
+    rules: ['IKB101'],
+  },
+  {
+    name: 'inside a function that imports another version of the operators',
+    bytes: model([input('u', 1, 16), input('c', 5, 8), weight('w', 24, 8), output('y', 2), ints('t', 5, 1), node('own:Mix', 'u c w t', 'y')], {
+      domains: ['own'], functions: [mix(16)],
+    }),
+    rules: ['IKB101'],
+    refused: /inside the function 'Mix', which imports version 16 of the standard operators, and the model 17/,
   },
 ]; // prettier-ignore
 

@@ -135,7 +135,6 @@ function objectionTo(builder: Builder, match: OnnxMatch, force: boolean): string
   const { graph } = builder.program;
   // Before version 4 every initializer had to be an input of the graph as well.
   if (graph.model.irVersion < 4) return 'models before IR version 4 are not rewritten';
-  if (match.events.some(({ sink }) => sink.call)) return 'it is inside a function';
   if (match.events.some(({ sink }) => sink.scope !== graph.main) && hasTwins(graph))
     return 'it is inside a subgraph, and names mean different values in different subgraphs';
   if (match.events.some(({ sink }) => builder.replaced.has(sink.node)))
