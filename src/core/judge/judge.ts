@@ -9,7 +9,7 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { needed, standing } from './conditions';
+import { isFirstPass, needed, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
@@ -130,6 +130,7 @@ function matchOf(
     facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
     when: shown,
     partly: shown.length < when.length,
+    first: isFirstPass(origin, event.node),
     bindings,
     size: (dim) => bound(name(dim), bindings),
     via: viaOf(replica.trail),
@@ -140,6 +141,7 @@ function matchOf(
       (event.keyword !== null && code !== 'IKB201') ||
       (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
       hit.implicit === 'matrix' ||
+      (hit.via === 'picked' && rankOf(hit.carrier.shape) === 1) ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),

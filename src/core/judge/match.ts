@@ -48,6 +48,8 @@ export interface Match {
   readonly when: readonly string[];
   /** There are others, from branches in between. */
   readonly partly: boolean;
+  /** Only the first pass of a loop reads the copies: what they are called is another value afterwards. */
+  readonly first: boolean;
   /** Shapes bound by comments or options, by symbol as displayed (`B`). */
   readonly bindings: Readonly<Record<string, number>>;
   /** A dimension's value under the bindings, by the names that the source gives it; null when not known. */
@@ -93,6 +95,14 @@ export interface Sink {
   readonly side: 'left' | 'right' | null;
   /** Width of the product's output along the axis that the weight makes (N), where known. */
   readonly outWidth: Dim;
+  /**
+   * Where the sink is the call of a module that begins with the product: how what follows it is called with the product's
+   * value, and the edits that make it callable.
+   */
+  readonly behind?: {
+    readonly written: (value: string) => string;
+    readonly edits: readonly { readonly start: number; readonly end: number; readonly text: string }[];
+  };
   /** Of a callee that is not known: the keyword that says what it does with the copies (`query_embeds`). */
   readonly keyword: string | null;
 }

@@ -5,6 +5,7 @@ import { requireUndisturbed } from './disturbance';
 import { isWhole, mixedPrecision } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
+import { tracedRows } from './merged-rows';
 import { type Draft, hoist, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
@@ -23,15 +24,17 @@ export interface Concatenation {
   readonly parts: readonly Part[];
   /** What of the concatenation follows its list: `, dim=-1`. */
   readonly tail: string;
+  /** What has to follow the product of the whole: `.flatten(0, -2)` for a view of rows, mostly nothing. */
+  readonly merge: string;
 }
 
 /** Reads the concatenation that feeds the sink, and puts into the draft what becomes of the statements that made it. */
 export function readConcatenation(match: Match, draft: Draft): Concatenation {
   const { form, sink } = match;
+  const [between] = form?.between ?? [];
+  if (between && !sink.input) refuse(`line ${lineOf(between)} works on the concatenation before the product`);
   if (!form?.node || !sink.input) refuse('the blocks that are concatenated are not known');
-  if (form.between.length > 0)
-    refuse(`line ${lineOf(form.between[0] ?? sink.node)} works on the concatenation before the product`);
-  const made = trace(sink.input);
+  const made = tracedRows(match, sink.input);
   const call = callOf(made.value);
   if (made.value.kind === 'identifier' && scopeOf(made.value).kind === 'module')
     refuse('variables of a module can be read from elsewhere: in a function this could be rewritten');
@@ -58,19 +61,21 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     if (!term || !atom || more.length > 0 || factors.length > 0 || term.coefficient !== 1) {
       refuse('a block is a sum or a product of tensors');
     }
-    return term.replicated ? copied(draft, operand, atom.replicas) : free(draft, operand, site, gone);
+    return term.replicated
+      ? copied(draft, operand, atom.replicas, made.merge !== '')
+      : free(draft, operand, site, gone);
   });
   const tail = call.node.file.text
     .slice(list.end, call.node.end - 1)
     .replace(/\s+/g, ' ')
     .replace(/,? ?$/, '');
-  return { call, parts, tail };
+  return { call, parts, tail, merge: made.merge };
 }
 
-function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[]): Part {
+function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part {
   const made = trace(operand);
   const replicate = replicateOf(made.value);
-  if (!replicate || !agrees(replicate, replicas)) {
+  if (!replicate || !agrees(replicate, replicas, merged)) {
     refuse(`the way in which line ${lineOf(made.value)} makes its copies is not one that can be written differently`);
   }
   const text = sourceText(draft, replicate, made, operand);

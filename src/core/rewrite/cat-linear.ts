@@ -18,7 +18,8 @@ export function catLinear(match: Match): Written {
   // `x @ w` has its weight the other way round.
   const weight = kind === 'matmul' && !compression ? `${product.weight}.T` : product.weight;
   const draft = draftFor(node);
-  const { parts } = readConcatenation(match, draft);
+  const { parts, merge } = readConcatenation(match, draft);
+  if (merge !== '') refuse('the rows are merged into one axis between the copies and the product');
   const ikbo = importIkbo(node);
   const blocks = `[${parts.map((part) => blockText(part, ikbo.name)).join(', ')}]`;
   const name = `${ikbo.name}.${compression ? 'linear_compression' : 'cat_linear'}`;

@@ -8,6 +8,7 @@ import { type Concatenation, type CopiedPart, type Part, isCopied, readConcatena
 import { type Edit, insertBefore, replace, roomFor } from './edit';
 import { shapedLike } from './expression';
 import { canHoist, conditionsOf } from './guards';
+import { merged } from './merged-rows';
 import { type Product, productOf } from './product';
 import { draftFor, finished } from './producers';
 import { refuse } from './refusal';
@@ -24,7 +25,7 @@ export function decompose(match: Match): Written {
   const { node } = match.sink;
   const draft = draftFor(node);
   const concatenation = readConcatenation(match, draft);
-  requireFullRows(concatenation.parts);
+  requireFullRows(concatenation);
   const hoist = canHoist(node);
   const { parts, names } = hoist ? withNames(concatenation, draft.fresh) : { parts: concatenation.parts, names: [] };
   const groups = grouped({ ...concatenation, parts });
@@ -48,9 +49,9 @@ export function decompose(match: Match): Written {
     return mapped ? mapRows(group, value) : value;
   });
 
-  const joined = sum.join(' + ');
+  const joined = merged(sum.join(' + '), concatenation.merge);
   const whole = product.after(joined);
-  const text = whole !== joined || standsAlone(node) ? whole : `(${whole})`;
+  const text = whole !== joined || concatenation.merge !== '' || standsAlone(node) ? whole : `(${whole})`;
   const edits = [...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
   return { edits: finished(draft, edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
@@ -132,8 +133,9 @@ function mapRows(group: Group, value: string): string {
 }
 
 /** Refuses when no term has all rows of some axis by itself, so that the sum would come out too small. */
-function requireFullRows(parts: readonly Part[]): void {
+function requireFullRows({ parts, merge }: Concatenation): void {
   if (parts.some((part) => !isCopied(part) || !broadcasts(part.copy.replicate, part.copy.replicas))) return;
+  if (merge !== '') refuse('every block is a broadcast view: multiply first and expand the result');
   const axes = parts.map((part) => new Set(isCopied(part) ? broadcastAxes(part) : []));
   const [first, ...others] = axes;
   const short = [...(first ?? [])].some((axis) => others.every((other) => other.has(axis)));

@@ -10,6 +10,7 @@ import { flat, insertBefore, lineOf, replace } from './edit';
 import { callOf, elements, isView, rootName, unwrap } from './expression';
 import { hasSizesOf } from './full-rows';
 import { canHoist, conditionsOf } from './guards';
+import { merged as mergedSum, tracedRows } from './merged-rows';
 import { productOf } from './product';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
 import { refuse } from './refusal';
@@ -38,6 +39,12 @@ interface Atom {
   readonly weights: { readonly coefficient: number; readonly name: string }[];
 }
 
+interface Operands {
+  readonly operands: readonly Node[];
+  /** What has to follow the sum. */
+  readonly merge: string;
+}
+
 const ROUNDING = 'the sums of weights round once more than the products did, which half precision may notice';
 
 export function differenceProduct(match: Match): Written {
@@ -46,15 +53,16 @@ export function differenceProduct(match: Match): Written {
   if (kind !== 'linear' || !input) refuse('the product is not a linear layer');
   if (!canHoist(node)) refuse('the layer is called inside an expression; give it a statement of its own first');
   const draft = draftFor(node);
-  const operands = readOperands(match, draft, input);
+  const { operands, merge } = readOperands(match, draft, input);
   const blocks = operands.map(termsOf);
   requireSameForm(match, blocks);
-  const factorOf = factorReader(match, draft, statementOf(operands[0] ?? node));
+  const factorOf = factorReader(match, draft, statementOf(operands[0] ?? node), merge !== '');
   const names = blocks.map((terms, i) => draft.fresh(`w_${blockName(terms, operands[i] ?? node)}`));
   const atoms = atomsOf(blocks, names, factorOf);
 
   const parts = [...atoms].sort((a, b) => Number(isCopied(a)) - Number(isCopied(b)));
   if (parts.every(isCopied)) refuse('every block is a copy');
+  if (!parts.some(isCopied)) refuse('the copies are not made in a form that is known');
   const rows = hasAllRows(blocks, factorOf) ? [] : ['the tensors beside the copies have all their rows'];
   const lines = [`${names.join(', ')} = ${product.weight}.chunk(${names.length}, dim=1)`];
   const sum = parts.map((atom, i) => {
@@ -63,10 +71,12 @@ export function differenceProduct(match: Match): Written {
     lines.push(`${name} = ${product.of(x, weightOf(atom), i === 0 ? product.bias : null)}`);
     return name;
   });
-  const joined = sum.join(' + ');
+  const joined = mergedSum(sum.join(' + '), merge);
   const whole = product.after(joined);
   const alone =
-    whole !== joined || ['assignment', 'return_statement', 'argument_list'].includes(node.parent?.kind ?? '');
+    whole !== joined ||
+    merge !== '' ||
+    ['assignment', 'return_statement', 'argument_list'].includes(node.parent?.kind ?? '');
   const edits = [...product.imports, insertBefore(draft.target, lines), replace(node, alone ? whole : `(${whole})`)];
   return {
     edits: finished(draft, edits),
@@ -85,17 +95,17 @@ function hasAllRows(blocks: readonly (readonly Term[])[], factorOf: (node: Node)
   return factors.flat().every((factor) => !factor.copied || factor.asLongAs(free));
 }
 
-function readOperands(match: Match, draft: Draft, input: Node): readonly Node[] {
+function readOperands(match: Match, draft: Draft, input: Node): Operands {
   const { form } = match;
-  const made = trace(input);
+  const made = tracedRows(match, input);
   const call = callOf(made.value);
   const operands =
     call && ['cat', 'concat', 'concatenate'].includes(call.method) ? elements(call.positional[0] ?? null) : null;
-  if (!form || form.between.length > 0 || !operands || operands.length !== form.blocks.length) {
+  if (!form || !operands || operands.length !== form.blocks.length) {
     refuse(`the input of line ${lineOf(match.sink.node)} is not plainly one torch.cat`);
   }
   if (!removeDefinitions(draft, made.definitions)) refuse(draft.stays[0] ?? 'the concatenation is read elsewhere too');
-  return operands;
+  return { operands, merge: made.merge };
 }
 
 /** The text and the evaluation must see the same sums: a name may hold a number, or a sum of its own. */
@@ -135,7 +145,7 @@ function termsOf(expression: Node): readonly Term[] {
   return refuse(`the block at line ${lineOf(node)} is not a sum of products of named tensors`);
 }
 
-function factorReader(match: Match, draft: Draft, site: Node): (node: Node) => Factor {
+function factorReader(match: Match, draft: Draft, site: Node, merged: boolean): (node: Node) => Factor {
   const facts = (match.form?.blocks ?? []).flatMap((block) =>
     block.terms.flatMap((term) => term.factors.flatMap((atom) => atom.replicas)),
   );
@@ -146,7 +156,7 @@ function factorReader(match: Match, draft: Draft, site: Node): (node: Node) => F
     if (before) return before;
     const made = trace(node);
     const replicate = replicateOf(made.value);
-    const copied = replicate !== null && agrees(replicate, facts);
+    const copied = replicate !== null && agrees(replicate, facts, merged);
     if (copied && !broadcasts(replicate, facts))
       refuse('groups of rows share one query: it does not broadcast by itself');
     if (!copied) requireUndisturbed(node, site, draft.at);

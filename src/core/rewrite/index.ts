@@ -19,7 +19,9 @@ import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { groupedProducts } from './grouped-products';
 import { requireEditable } from './guards';
+import { inOrder } from './edit';
 import { einsumProduct } from './implicit-product';
+import { lift } from './lift';
 import { padWidth } from './pad-width';
 import { Refusal, refuse } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
@@ -82,17 +84,19 @@ function isAttention({ sink }: Match): boolean {
 }
 
 /** The rewrites of a match, most recommended first. Ask while the match's file is open. `torch` is null where not known. */
-export function rewritesFor(match: Match, torch: TorchVersion | null): readonly Rewrite[] {
-  const { path } = match.sink.node.file;
-  return (BUILDERS[match.code] ?? [])
-    .filter(({ applies }) => applies?.(match) ?? true)
+export function rewritesFor(found: Match, torch: TorchVersion | null): readonly Rewrite[] {
+  return (BUILDERS[found.code] ?? [])
+    .filter(({ applies }) => applies?.(found) ?? true)
     .map(({ id, build, needs }) => {
-      const title = ruleFor(match.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
+      const title = ruleFor(found.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         if (needs && torch && isOlder(torch, needs.torch))
           refuse(`${needs.what} needs torch ${needs.torch.join('.')}, and the project runs on ${torch.join('.')}, too`);
+        const match = found.local ? found : (lift(found) ?? found);
+        const { path } = match.sink.node.file;
         requireEditable(match, match.code === 'IKB202');
-        const { edits, conditions: given } = build(match, torch);
+        const { edits: own, conditions: given } = build(match, torch);
+        const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
         const conditions = [...given, ...conditionsOfCalls(match, edits)];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {

@@ -5,13 +5,14 @@ import { lineOf } from './edit';
 import { callOf } from './expression';
 import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';
+import { firstOfList } from './listed-stages';
 import { requireUntouched } from './surgery';
 
 export interface Layer {
   /** `self.fc`, or `self.mlp` when it is the first stage of that Sequential. */
   readonly text: string;
-  /** Stages of the Sequential in order, null when `text` is the layer itself. */
-  readonly stages: readonly Node[] | null;
+  /** Stages of the Sequential in order, or that it is made of a list; null when `text` is the layer itself. */
+  readonly stages: readonly Node[] | 'listed' | null;
   readonly weight: string;
   readonly bias: string | null;
   /** What could not be seen: a condition. */
@@ -35,7 +36,14 @@ export function layerOf(match: Match): Layer | null {
     stages,
     weight: `${base}.weight`,
     bias: bias === 'none' ? null : `${base}.bias`,
-    conditions: [...conditions, ...files.flatMap((file) => wrappers(file, placeIn(file), text, constructor))],
+    conditions: [
+      ...conditions,
+      ...files.flatMap((file) =>
+        [...new Set([text, module.own ?? text, module.through ?? text])].flatMap((name) =>
+          wrappers(file, placeIn(file), name, constructor),
+        ),
+      ),
+    ],
   });
   const made = constructor && callOf(constructor);
   if (made && !/^(Linear|Conv[12]d)$/.test(made.method))
@@ -43,13 +51,19 @@ export function layerOf(match: Match): Layer | null {
   const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
     (node) => enclosing(node, 'class_definition') ?? [],
   );
-  for (const file of files) requireUntouched(file, placeIn(file), text, owners);
+  const own = module.own ?? text;
+  for (const file of files) {
+    for (const name of new Set([text, own, module.through ?? text]))
+      requireUntouched(file, placeIn(file), name, owners);
+  }
   if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
-  requireNoOther(constructor, text);
+  const first = firstOfList(constructor, own, text);
+  if (first !== null) return named(`${text}[0]`, 'listed', first);
+  requireNoOther(constructor, own);
   const { parent } = constructor;
   if (parent?.kind === 'assignment') {
-    const own = textOf(childOf(parent, 'left') ?? parent) === text && assignments(parent, text) === 1;
-    return named(text, null, own ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
+    const once = textOf(childOf(parent, 'left') ?? parent) === own && assignments(parent, own) === 1;
+    return named(text, null, once ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
   }
   const sequential = sequentialAround(constructor);
   if (!sequential) {
@@ -58,12 +72,12 @@ export function layerOf(match: Match): Layer | null {
     return named(text, null, /\]$/.test(text) ? [] : [`\`${text}\` is a plain linear layer${typed}`]);
   }
   const { stages, target } = sequential;
-  if (target !== text) {
-    if (target && text.startsWith(`${target}[`)) return named(text, null);
+  if (target !== own) {
+    if (target && own.startsWith(`${target}[`)) return named(text, null);
     refuse(`\`${text}\` is not plainly the Sequential that holds the layer`);
   }
   const again =
-    assignments(constructor, text) === 1 ? [] : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}`];
+    assignments(constructor, own) === 1 ? [] : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}`];
   if (stages[0] !== constructor) refuse(`the layer is not the first stage of \`${text}\``);
   return named(`${text}[0]`, stages, again);
 }

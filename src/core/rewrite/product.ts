@@ -33,6 +33,7 @@ export function productOf(match: Match): Product {
   const bias = layer ? layer.bias : sink.bias === 'none' ? null : sink.bias;
   if (!weight) refuse('the weight that the product reads has no name here');
   if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
+  const behind = behindOf(match);
   if (sink.kind === 'linear') {
     requireMatrix(match, weight);
     const functional = importFunctional(sink.node);
@@ -44,7 +45,7 @@ export function productOf(match: Match): Product {
       slice: (start, end) => `${weight}[:, ${start}:${end}]`,
       weightAxis: 1,
       imports: functional.edit ? [functional.edit] : [],
-      after: (value) => afterFirstStage(layer, value),
+      after: (value) => behind(afterFirstStage(layer, value)),
       conditions: layer?.conditions ?? [],
     };
   }
@@ -63,13 +64,21 @@ function requireMatrix({ sink }: Match, weight: string): void {
 
 /** The rest of a Sequential applied to what its first stage gives. */
 function afterFirstStage(layer: Layer | null, value: string): string {
-  return layer?.stages && layer.stages.length > 1 ? `${layer.text}[1:](${value})` : value;
+  const more = layer?.stages === 'listed' || (layer?.stages?.length ?? 0) > 1;
+  return layer && more ? `${layer.text}[1:](${value})` : value;
 }
+
+/** What the module of a lifted sink does behind its product. */
+const behindOf =
+  ({ sink }: Match) =>
+  (value: string): string =>
+    sink.behind ? sink.behind.written(value) : value;
 
 function matmul(match: Match, weight: string): Product {
   const { sink, product } = match;
   const dims = product?.operands.find((_, i) => i !== product.replicated)?.dims;
   if (dims ? dims.length !== 2 : !/^self\./.test(weight)) refuse(`\`${weight}\` may have a batch axis of its own`);
+  if (sink.behind) refuse('the product is in a module that does more');
   const right = sink.side === 'right';
   return {
     weight,
@@ -88,6 +97,7 @@ function matmul(match: Match, weight: string): Product {
 function convolution(match: Match, layer: Layer): Product {
   const { module, node } = match.sink;
   const { weight, bias } = layer;
+  const behind = behindOf(match);
   const made = module?.constructor ? callOf(module.constructor) : null;
   const name = module?.kind?.replace(/^.*\./, '').toLowerCase() ?? '';
   if (!made || !/^conv[12]d$/.test(name)) refuse('the convolution is not plainly an nn.Conv1d or nn.Conv2d');
@@ -107,7 +117,7 @@ function convolution(match: Match, layer: Layer): Product {
     slice: (start, end) => `${weight}[:, ${start}:${end}]`,
     weightAxis: 1,
     imports: functional.edit ? [functional.edit] : [],
-    after: (value) => afterFirstStage(layer, value),
+    after: (value) => behind(afterFirstStage(layer, value)),
     conditions: layer.conditions,
   };
 }

@@ -1,5 +1,5 @@
 /** How many axes a tensor has, as far as its text says so. */
-import { type Node, childOf, enclosing, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import { flat } from './edit';
 import { callOf, elements, integer, unwrap } from './expression';
 import { visit } from './names';
@@ -30,8 +30,8 @@ export function parameterRank(node: Node): number | null {
   const [first, ...more] = factory.positional;
   const listed = elements(first ?? null);
   if (listed) return listed.length;
-  // One size by name may be a tuple.
-  const named = first !== undefined && more.length === 0 && integer(first) === null;
+  // One size by name may be a tuple, unless a layer has it for its width.
+  const named = first !== undefined && more.length === 0 && integer(first) === null && !isWidth(first);
   return first === undefined || named || factory.method === 'full' ? null : more.length + 1;
 }
 
@@ -51,8 +51,15 @@ export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node 
 }
 
 /** An axis is put in for the copies: `x.unsqueeze(0)`, `x[None]`. */
-function isRaised(node: Node): boolean {
+export function isRaised(node: Node): boolean {
   const at = unwrap(node);
   if (at.kind === 'subscript') return at.children.some((c) => c.field === 'subscript' && c.kind === 'none');
   return callOf(at)?.method === 'unsqueeze';
+}
+
+/** `nn.Linear(dim, dim)` stands beside `torch.ones(dim)`. */
+function isWidth(size: Node): boolean {
+  const name = textOf(size);
+  if (!/^\w+$/.test(name)) return false;
+  return new RegExp(`\\bLinear\\((?:[^()]*,)?\\s*${name}\\s*[,)]`).test(textOf(scopeOf(size)));
 }

@@ -8,6 +8,7 @@ import { flat } from './edit';
 import { einopsRepeat } from './einops';
 import type { Replicate } from './replica';
 import { trace } from './trace';
+import { isRaised } from './ranks';
 import { type Call, argument, callOf, elements, integer, isView, sizes, unwrap } from './expression';
 
 export type { Replicate };
@@ -229,9 +230,13 @@ function newAxis(node: Node): readonly [Node | null, number | null] {
   return plain && axis >= 0 ? [childOf(node, 'value'), axis] : [null, null];
 }
 
-/** True when what the judge proved of the copy is what its text says. */
-export function agrees(replicate: Replicate, replicas: readonly ReplicaFact[]): boolean {
+/**
+ * True when what the judge proved of the copy is what its text says. Where its rows are `merged` with others afterwards, the
+ * facts are about the result, and the text has to say by itself that an axis of size 1 is expanded.
+ */
+export function agrees(replicate: Replicate, replicas: readonly ReplicaFact[], merged = false): boolean {
   const own = ownReplicas(replicate, replicas);
+  if (merged) return own.length > 0 && replicate.kind === 'expand' && isRaised(unwrap(trace(replicate.source).value));
   const kinds: Readonly<Record<Replicate['kind'], readonly string[]>> = {
     blocks: ['blocks', 'indexed', 'all'],
     index: ['indexed', 'blocks'],

@@ -4,7 +4,7 @@ import { argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 import { parameterRank } from './ranks';
 
-const FUNCTIONS = new Set(
+export const FUNCTIONS: ReadonlySet<string> = new Set(
   'relu gelu silu sigmoid tanh leaky_relu elu selu celu softplus mish relu6 hardswish hardsigmoid logsigmoid'.split(
     ' ',
   ),
@@ -91,4 +91,34 @@ function constructorOf(node: Node, name: string): Node | null {
     });
   }
   return found.length === 1 ? (found[0] ?? null) : null;
+}
+
+/** Conditions under which stages work row by row that do not say so by themselves; null where one takes rows together. */
+export function stageConditions(stages: readonly Node[], text: string): readonly string[] | null {
+  const unknown = stages.filter((stage) => !isRowWiseModule(stage));
+  if (unknown.some(takesRowsTogether)) return null;
+  const name = (stage: Node): string => callOf(stage)?.method ?? '';
+  const random = unknown.filter((stage) => /Dropout|RReLU/.test(name(stage)));
+  const drawn = [...new Set(random.map(name))].join(' and ');
+  const batch = unknown.filter((stage) => /BatchNorm/.test(name(stage)));
+  return [
+    ...(random.length > 0
+      ? [`in training, all copies of a row then share one draw of ${drawn}; in evaluation nothing changes`]
+      : []),
+    ...(batch.length > 0
+      ? ['the model is in evaluation mode: in training, batch statistics would count each row once and not its copies']
+      : []),
+    ...(unknown.length > random.length + batch.length ? [`every stage of \`${text}\` works row by row`] : []),
+  ];
+}
+
+/** `nn.Softmax(dim=0)`, a pooling, a recurrent layer: plainly no module that works row by row. */
+export function takesRowsTogether(stage: Node): boolean {
+  const call = callOf(stage);
+  if (!call) return false;
+  if (/^(Log)?Soft(max|min)$/.test(call.method)) {
+    const dim = argument(call, 0, 'dim');
+    return dim !== null && integer(dim) === 0;
+  }
+  return /Pool[123]d$|^(LSTM|GRU|RNN|Softmax2d|MultiheadAttention|Transformer\w*|Flatten)$/.test(call.method);
 }

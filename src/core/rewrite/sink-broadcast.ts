@@ -7,7 +7,7 @@ import { type Node, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, lineOf, removeStatement, replace, shortly } from './edit';
-import { argument, callOf, integer, isView } from './expression';
+import { callOf, isView } from './expression';
 import { conditionsOf } from './guards';
 import { type Layer, layerOf } from './layer';
 import { matmulOperands } from './product';
@@ -15,7 +15,7 @@ import { type Draft, draftFor, finished, otherReader, requireUnwritten } from '.
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type Replicate, agrees, replicateOf } from './replicate';
-import { isRowWiseModule, lastRowWise } from './row-wise';
+import { lastRowWise, stageConditions, takesRowsTogether } from './row-wise';
 
 export function sinkBroadcast(match: Match): Written {
   const layer = layerOf(match);
@@ -93,32 +93,10 @@ function requireMatrix(match: Match): void {
 }
 
 /** What must hold for a whole Sequential to work row by row, as far as its stages do not say so. */
-function rowWise(layer: Layer | null): string[] {
-  const unknown = (layer?.stages ?? []).filter((stage) => !isRowWiseModule(stage));
-  const taking = unknown.find(takesRowsTogether);
+function rowWise(layer: Layer | null): readonly string[] {
+  if (!layer?.stages) return [];
+  if (layer.stages === 'listed') return [`every stage of \`${layer.text}\` works row by row`];
+  const taking = layer.stages.find(takesRowsTogether);
   if (taking) refuse(`\`${shortly(taking)}\` takes rows together`);
-  const name = (stage: Node): string => callOf(stage)?.method ?? '';
-  const random = unknown.filter((stage) => /Dropout|RReLU/.test(name(stage)));
-  const drawn = [...new Set(random.map(name))].join(' and ');
-  const batch = unknown.filter((stage) => /BatchNorm/.test(name(stage)));
-  return [
-    ...(random.length > 0
-      ? [`in training, all copies of a row then share one draw of ${drawn}; in evaluation nothing changes`]
-      : []),
-    ...(batch.length > 0
-      ? ['the model is in evaluation mode: in training, batch statistics would count each row once and not its copies']
-      : []),
-    ...(unknown.length > random.length + batch.length ? [`every stage of \`${layer?.text}\` works row by row`] : []),
-  ];
-}
-
-/** `nn.Softmax(dim=0)`, a pooling, a recurrent layer: plainly no module that works row by row. */
-function takesRowsTogether(stage: Node): boolean {
-  const call = callOf(stage);
-  if (!call) return false;
-  if (/^(Log)?Soft(max|min)$/.test(call.method)) {
-    const dim = argument(call, 0, 'dim');
-    return dim !== null && integer(dim) === 0;
-  }
-  return /Pool[123]d$|^(LSTM|GRU|RNN|Softmax2d|MultiheadAttention|Transformer\w*|Flatten)$/.test(call.method);
+  return stageConditions(layer.stages, layer.text) ?? [];
 }

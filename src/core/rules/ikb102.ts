@@ -24,7 +24,7 @@ export const ikb102: Rule = {
     example: 'h = self.fc(user.repeat_interleave(n, dim=0))',
     useInstead: 'h = self.fc(user).repeat_interleave(n, dim=0)',
     fixSafety:
-      'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Where a stage draws random numbers per row in training (dropout) or takes statistics over the rows (batch normalization), that is a printed condition. Not offered when something else reads the copies, or when what stands between copy and layer is not known to work row by row.',
+      'The result is bit for bit that of one row per source, up to the kernel that the library picks for the smaller product. Where a stage draws random numbers per row in training (dropout) or takes statistics over the rows (batch normalization), that is a printed condition. A module of the project that is called on the copies runs on the small tensor where its whole forward plainly works row by row. Not offered when something else reads the copies, or when what stands between copy and layer is not known to work row by row.',
     limits:
       'Silent where anything on the way takes rows together or makes them differ: batch statistics aside, normalization over rows, a softmax over rows, noise, a mask per row. Modules whose class is not in the project are not looked through: what is handed to one as `inputs_embeds` or `query_embeds` is reported as information, since its first layer projects equal rows and the deeper ones may not. Class and query tokens are reported as information: the copies are few, and what they cost is mostly not worth a change.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],

@@ -13,7 +13,7 @@ export const ikb104: Rule = {
     useInstead:
       'w1, w2, w3, w4 = self.mlp[0].weight.chunk(4, dim=1)\nh = F.linear(q, w1 + w3).unsqueeze(1) + F.linear(k, w2 - w3, self.mlp[0].bias) + F.linear(q.unsqueeze(1) * k, w4)\nh = self.mlp[1:](h)',
     fixSafety:
-      'Exact algebra, but the sums of weights round differently from the sums of products: a suggestion, never applied by fix-all.',
+      'Exact algebra, but the sums of weights round differently from the sums of products: a suggestion, never applied by fix-all. A view that merges row axes in front of the layer follows the product, and a layer at the front of another module is reached through it.',
     limits:
       'Silent where the blocks are not sums and products of the same tensors (an outer product, an attention score), and not offered where groups of rows share one query, since the query then does not broadcast by itself. With half precision and large, nearly equal `W1` and `W3` the recombined weights lose digits: compare before you deploy.',
     references: ['https://arxiv.org/abs/1706.06978'],

@@ -20,7 +20,7 @@ export const ikb304: Rule = {
   },
   match: (match) => match.code === 'IKB304',
   message(match) {
-    return `${sourceText(match)} is gathered ${copies(match)} before ${sinkText(match)}${when(match)}; projecting nodes before gathering does the product once per node${costText(match)}`;
+    return `${sourceText(match)} is gathered ${copies(match)} before ${sinkText(match)}${when(match)}; where edges outnumber nodes, projecting before gathering does fewer products${costText(match)}`;
   },
   rewrites: [
     { id: 'decompose', title: 'Project the nodes, then gather and add' },

@@ -2,7 +2,7 @@
 import { isOne } from '../tensor/dim';
 import { factors } from '../cost/cost';
 import type { Match } from '../judge/match';
-import { textOf } from '../python/syntax';
+import { type Node, textOf } from '../python/syntax';
 
 const MAX = 40;
 
@@ -36,6 +36,12 @@ export function copies(match: Match): string {
 
 export const sinkText = (match: Match): string => {
   const { node } = match.sink;
+  const elsewhere = node.file === match.origin.file ? '' : ` of ${node.file.path.split('/').pop() ?? ''}`;
+  return `${calleeText(node)}${elsewhere}`;
+};
+
+/** What is called, or the operator with its operands. */
+const calleeText = (node: Node): string => {
   const fn = node.children.find((c) => c.field === 'function') ?? node;
   const text = textOf(fn).replace(/\s+/g, ' ');
   const method = fn.kind === 'attribute' ? fn.children.find((c) => c.field === 'attribute') : undefined;
@@ -53,15 +59,15 @@ export const handedOver = (match: Match): string | null => {
 
 /** Two conditions at most, each whole: half of one may say the opposite. */
 export function when(match: Match): string {
-  if (match.when.length === 0) return match.partly ? ' (on some paths)' : '';
+  const first = match.first ? ['in the first pass of the loop'] : [];
   const shown = match.when
     .map((text) => text.replace(/\s+/g, ' '))
     .filter((text) => text.length <= MAX)
     .slice(0, 2)
     .map((text, _, list) => (list.length > 1 && / or /.test(text) ? `(${text})` : text));
-  if (shown.length === 0) return ' (on some paths)';
-  const rest = match.partly || shown.length < match.when.length ? ', on some paths' : '';
-  return ` (when ${shown.join(' and ')}${rest})`;
+  const some = match.partly || shown.length < match.when.length ? ['on some paths'] : [];
+  const all = [...(shown.length > 0 ? [`when ${shown.join(' and ')}`] : []), ...first, ...some];
+  return all.length > 0 ? ` (${all.join(', ')})` : '';
 }
 
 /** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */

@@ -1,0 +1,137 @@
+import { type Expected, expectRewrite, modelText } from './wrong';
+
+/** A copy in `Model.forward`, its product in a module of its own. */
+describe('rewrites: products at the front of a module', () => {
+  interface Front {
+    readonly init?: readonly string[];
+    readonly forward?: readonly string[];
+    readonly above?: readonly string[];
+    readonly head?: readonly string[];
+    readonly tail?: readonly string[];
+    readonly call?: string;
+    readonly made?: readonly string[];
+  }
+  const text = (front: Front): string =>
+    modelText({
+      head: [
+        ...(front.head ?? []),
+        'class Net(nn.Module):',
+        '    def __init__(self):',
+        '        super().__init__()',
+        ...(front.init ?? ['self.fc = nn.Linear(10, 8)', 'self.out = nn.Linear(8, 1)']).map(
+          (line) => `        ${line}`,
+        ),
+        ...(front.above ?? []).map((line) => `    ${line}`),
+        ...(front.forward ?? ['def forward(self, x):', '    h = self.fc(x).relu()', '    return self.out(h)']).map(
+          (line) => `    ${line}`,
+        ),
+      ],
+      init: front.made ?? ['self.net = Net()'],
+      forward: ['u = user.repeat_interleave(n, dim=0)', front.call ?? 'return self.net(torch.cat([u, item], dim=-1))'],
+      ...(front.tail ? { tail: front.tail } : {}),
+    });
+  const check = (title: string, front: Front, expected: Expected, id = 'decompose'): void => {
+    it(title, () => expectRewrite(text(front), id, expected));
+  };
+  const refused: Expected = { tier: 'none', reason: /in another function/ };
+  const split = /return self\.net\.after_fc\(item_part \+ user_part\.repeat_interleave\(n, dim=0\)\)/;
+  check('a forward that goes on', {}, { tier: 'safe', text: split });
+  check(
+    'arguments beside it',
+    {
+      forward: ['def forward(self, scale, x, shift=0.0):', '    """Text."""', '    return self.fc(x) * scale + shift'],
+      call: 'return self.net(2.0, torch.cat([u, item], dim=-1), shift=1.0)',
+    },
+    {
+      tier: 'safe',
+      text: /return self\.after_fc\(scale, self\.fc\(x\), shift\)\n\n {4}def after_fc\(self, scale, fc_out, shift=0\.0\):/,
+    },
+  );
+  check('by keyword', { call: 'return self.net(x=torch.cat([u, item], dim=-1))' }, refused);
+  const body = (...lines: readonly string[]): Front => ({
+    forward: ['def forward(self, x):', ...lines.map((l) => `    ${l}`)],
+  });
+  check('the input read twice', body('h = self.fc(x).relu()', 'return h + x[:, :8]'), refused);
+  check('something before it', body('print(self)', 'return self.fc(x).relu()'), refused);
+  check('in a branch', body('if self.training:', '    return self.fc(x).relu()', 'return self.fc(x)'), refused);
+  check('decorated', { above: ['@torch.no_grad()'] }, refused);
+  check(
+    'a hook',
+    { made: ['self.net = Net()', 'self.net.register_forward_hook(print)'] },
+    { tier: 'none', reason: /hooks `self\.net/ },
+  );
+  check(
+    'another module',
+    { made: ['self.net = Net()', 'if torch.cuda.is_available():', '    self.net = nn.Tanh()'] },
+    refused,
+  );
+  check(
+    'put in its place',
+    { tail: ['m = Model()', 'm.net = nn.Tanh()'] },
+    { tier: 'none', reason: /in the place of `m\.net`/ },
+  );
+  check(
+    'its layer replaced',
+    { tail: ['m = Model()', 'm.net.fc = nn.Tanh()'] },
+    { tier: 'none', reason: /in the place of `m\.net\.fc`/ },
+  );
+  check(
+    'normed',
+    { init: ['self.fc = nn.utils.spectral_norm(nn.Linear(10, 8))', 'self.out = nn.Tanh()'] },
+    { tier: 'none' },
+  );
+  check('two of its name', { head: ['class Net:', '    pass', ''] }, refused);
+  check(
+    'a method of that name',
+    { above: ['def after_fc(self): pass', ''] },
+    { tier: 'safe', text: /def after_fc_2\(self, fc_out\):/ },
+  );
+
+  const mlp = ['self.mlp = nn.Sequential(nn.Linear(10, 8), nn.ReLU(), nn.Linear(8, 1))'];
+  check(
+    'nothing but a Sequential',
+    { init: mlp, ...body('return self.mlp(x)') },
+    { tier: 'safe', text: /return self\.net\.mlp\[1:\]\(item_part/ },
+  );
+  check(
+    'in place',
+    { init: mlp, ...body('x = self.mlp(x)', 'return x') },
+    { tier: 'safe', text: /self\.net\.mlp\[1:\]/ },
+  );
+
+  describe('run as a whole', () => {
+    const whole = (title: string, front: Front, expected: Expected): void =>
+      check(title, { call: 'return self.net(u) + item', ...front }, expected, 'sink-broadcast');
+    const moved = /return self\.net\(user\)\.repeat_interleave\(n, dim=0\) \+ item/;
+    whole('row by row', {}, { tier: 'safe', text: moved });
+    whole('softmax over the last axis', body('return self.fc(x).softmax(dim=-1)'), { tier: 'safe', text: moved });
+    whole('softmax over rows', body('return self.fc(x).softmax(dim=0)'), refused);
+    whole('a mean over rows', body('h = self.fc(x)', 'return h - h.mean(0)'), refused);
+    whole('rows put together', body('h = self.fc(x)', 'return h.view(2, -1)'), refused);
+    whole(
+      'another argument',
+      { ...body('return self.fc(x)'), forward: ['def forward(self, x, y=None):', '    return self.fc(x)'] },
+      refused,
+    );
+    whole(
+      'dropout',
+      { init: ['self.fc = nn.Linear(10, 8)', 'self.drop = nn.Dropout(0.1)'], ...body('return self.drop(self.fc(x))') },
+      { tier: 'suggestion', reason: /share one draw of Dropout/, text: moved },
+    );
+    whole(
+      'an unknown module',
+      { init: ['self.fc = nn.Linear(10, 8)', 'self.act = act()'], ...body('return self.act(self.fc(x))') },
+      refused,
+    );
+    whole(
+      'a convolution',
+      { init: ['self.fc = nn.Linear(10, 8)', 'self.c = nn.Conv1d(1, 1, 3)'], ...body('return self.c(self.fc(x))') },
+      refused,
+    );
+    whole(
+      'a layer put in another place',
+      { tail: ['m = Model()', 'm.net.out = nn.Flatten(0)'] },
+      { tier: 'none', reason: /in the place of `m\.net\.out`/ },
+    );
+  });
+});
