@@ -171,7 +171,7 @@ function oncePerSink(build: (match: Match) => readonly Rewrite[]): (match: Match
     return build(match).map((rewrite) => {
       if (rewrite.tier === 'none') return rewrite;
       const edits = JSON.stringify(rewrite.edits);
-      const before = same ?? offered.get(edits);
+      const before = same ?? (match.code === 'IKB202' ? offered.get(edits) : undefined);
       if (!before) offered.set(edits, match);
       if (!before || before.code !== match.code || before.origin === match.origin) return rewrite;
       const { line } = positionOf(before.origin.file, before.origin.start);
