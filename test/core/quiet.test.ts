@@ -5,6 +5,34 @@ import { createEngine } from '../../src/core/create-engine';
 import { readGrammars } from '../../src/project/grammars';
 
 const QUIET: Readonly<Record<string, string>> = {
+  'copies of which each gets a gradient of its own': `
+class Critic(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.w = nn.Parameter(torch.zeros(n, 16, 16))
+
+    def forward(self, action, n):
+        action = action.unsqueeze(0).repeat_interleave(n, dim=0).requires_grad_(True)
+        return torch.autograd.grad((action @ self.w).sum(), action)
+`,
+  'numpy: an axis behind the count': `
+class Pipe:
+    def encode(self, prompt, n):
+        embeds = weighted(prompt)
+        embeds = embeds.repeat(n, 0)
+        return self.unet(encoder_hidden_states=embeds)
+`,
+  'positions picked of copies that are scaled each': `
+def circle(axis, theta, turn, n):
+    points = axis.repeat(n, 1) * torch.cos(theta)[:, None]
+    return [turn @ points[i] for i in range(n)]
+`,
+  'weights of elsewhere, read once': `
+class Stem(nn.Module):
+    def load_weights(self, w, n):
+        w = w.repeat(1, n, 1, 1)
+        self.w = torch.matmul(w.reshape(8, -1), self.inverse_of_resampling)
+`,
   'a vector that matmul copies to meet matrices': `
 class Pool(nn.Module):
     def __init__(self, n, d):

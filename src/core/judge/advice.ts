@@ -59,6 +59,7 @@ export function adviceMatch(
     },
     when: [],
     partly: false,
+    first: false,
     bindings,
     size,
     via: null,

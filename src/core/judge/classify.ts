@@ -1,6 +1,8 @@
 /** Which rule a replica at a sink belongs to. */
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { textOf } from '../python/syntax';
+import { axesWithReplica } from '../tensor/contract';
+import { rankOf } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import type { RuleCode } from './match';
 
@@ -21,10 +23,15 @@ function productCode(event: SinkEvent, hit: SinkHit, operand: Operand): RuleCode
   if (hit.via === 'block' && hit.axisRole === 'batch') return 'IKB301';
   if (hit.via === 'block') return blockCode(operand.value, hit);
   if (hit.axisRole !== 'row' && movable(hit)) return 'IKB303';
+  // Rows of nodes, two axes: what they are multiplied by has no batch axis either.
+  if (hit.replica.edges && hit.via === 'whole' && operand.role === 'left' && isMatrix(event, operand)) return 'IKB304';
   if (hit.axisRole === 'head') return isAttention(event) ? 'IKB202' : 'IKB301';
   if (hit.axisRole === 'row' && hit.via === 'whole') return 'IKB102';
   return 'IKB301';
 }
+
+const isMatrix = ({ operands }: SinkEvent, operand: Operand): boolean =>
+  operands.every((o) => o === operand || (axesWithReplica(o.value).length === 0 && (rankOf(o.value.shape) ?? 2) === 2));
 
 /** A product among those of an attention that is written out. Groups of channels stand where heads do, too. */
 const isAttention = ({ node, frame }: SinkEvent): boolean =>

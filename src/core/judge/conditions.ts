@@ -1,6 +1,6 @@
 /** Under which conditions a replica reaches a product, as far as the text around its making and its use says. */
 import { negated } from '../python/condition';
-import { type Node, childOf, childrenOf, textOf } from '../python/syntax';
+import { type Node, childOf, childrenOf, enclosing, scopeOf, textOf } from '../python/syntax';
 
 /**
  * What is left of the conditions of one way to a product when all the ways of the replica are known: one that the other
@@ -25,6 +25,28 @@ export function standing(when: readonly string[], nodes: readonly (Node | null)[
   const around = new Set<string>();
   for (const node of nodes) for (const text of node ? conditionsAround(node) : []) around.add(text);
   return when.filter((text) => around.has(text) || around.has(negated(text)));
+}
+
+/** The copy is made in front of a loop with the product in it, and the loop gives its name to another value each time. */
+export function isFirstPass(origin: Node, sink: Node): boolean {
+  const made = enclosing(origin, 'assignment');
+  const left = made && childOf(made, 'left');
+  if (left?.kind !== 'identifier' || origin.file !== sink.file || scopeOf(origin) !== scopeOf(sink)) return false;
+  const name = textOf(left);
+  for (let node: Node | null = sink; node; node = enclosing(node.parent ?? node.file.root, ...LOOPS)) {
+    if (!LOOPS.includes(node.kind)) continue;
+    if (node.start <= origin.start && origin.end <= node.end) return false;
+    const body = childOf(node, 'body')?.children ?? [];
+    if (body.some((statement) => statement.children.some((part) => assignsTo(part, name)))) return true;
+  }
+  return false;
+}
+
+const LOOPS = ['for_statement', 'while_statement'];
+
+function assignsTo(part: Node, name: string): boolean {
+  const left = part.kind === 'assignment' ? childOf(part, 'left') : null;
+  return left !== null && [left, ...left.children].some((one) => one.kind === 'identifier' && textOf(one) === name);
 }
 
 function conditionsAround(from: Node): readonly string[] {

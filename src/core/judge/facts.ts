@@ -1,6 +1,7 @@
 /** Turns what the evaluation saw at a sink into facts about text. */
 import { argumentNode, nodeAt } from '../python/access';
 import type { Frame, Operand, SinkEvent } from '../python/run';
+import { factors } from '../cost/cost';
 import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import { axesWithReplica } from '../tensor/contract';
 import { divide, isOne, valueOf } from '../tensor/dim';
@@ -100,6 +101,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
 function mapText(origin: Node, replica: Replica): { text: string | null; node: Node | null } {
   const { map } = replica;
   if (isListed(origin)) return { text: null, node: null };
+  if (replica.helper) return argumentOf(origin, replica);
   if (map.kind === 'indexed') {
     const index = findText(origin, map.index);
     return { text: map.index, node: index };
@@ -130,6 +132,16 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
   const sized = values.filter((v) => !/^(-1|1)$/.test(textOf(v)));
   const [only] = sized;
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
+}
+
+/** The argument of a function of another file that says how often it copies. */
+function argumentOf(origin: Node, { source, extent, map }: Replica): { text: string | null; node: Node | null } {
+  const ratio = isOne(source) ? extent : divide(extent, source);
+  const times = map.kind === 'indexed' ? map.index : ratio ? factors([ratio]) : null;
+  const given = childOf(origin, 'arguments')?.children ?? [];
+  const values = given.map((node) => (node.kind === 'keyword_argument' ? (childOf(node, 'value') ?? node) : node));
+  const node = values.find((value) => textOf(value) === times || textOf(value).split('.').pop() === times);
+  return { text: node ? textOf(node) : map.kind === 'indexed' ? map.index : null, node: node ?? null };
 }
 
 /** `torch.tile(x, ..)`, whose first argument is what `x.tile(..)` has in front. */
@@ -164,9 +176,11 @@ function findText(node: Node, text: string): Node | null {
 /** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
 function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
   if (isListed(origin)) return null;
-  let node: Node | null = null;
+  let node = replica.helper?.source ? nodeAt(replica.helper.source) : null;
   const own = origin === event.node && replica.argument !== null ? event.operands[replica.argument] : undefined;
-  if (own) node = own.node;
+  if (replica.helper) {
+    if (!node) return null;
+  } else if (own) node = own.node;
   else if (origin.kind === 'subscript') node = childOf(origin, 'value');
   else if (origin.kind === 'call') {
     const fn = childOf(origin, 'function');

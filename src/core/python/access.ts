@@ -109,6 +109,16 @@ export function argumentNode(args: Args, at: number, ...keywords: readonly strin
   return null;
 }
 
+/** The argument whose memory a tensor is (a view of), where one is. */
+export function givenAs(t: Tensor, args: Args, run: Run): Place | null {
+  const keyed: readonly (readonly [number | string, Value])[] = [...args.positional.entries(), ...args.keywords];
+  const options = (value: Value): readonly Value[] =>
+    value.kind === 'union' ? value.options.map((option) => option.value) : [value];
+  const found = keyed.find(([, value]) => options(value).some((one) => asTensor(one, run)?.storage === t.storage));
+  const node = found && args.nodes.get(found[0]);
+  return node ? placeOf(node) : null;
+}
+
 /** Sizes of a tensor as ints, when the rank is known. */
 export function sizesOf(t: Tensor): readonly Dim[] | null {
   return t.shape.exact ? t.shape.head.map((axis, i) => axis.dim ?? unknownDim(t, i)) : null;

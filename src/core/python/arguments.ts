@@ -174,7 +174,9 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     if (known?.kind === 'class' && run.isModule(known.model)) return run.instance(known.model, frame);
   }
   if (frame.building && (annotation === null || /Module$/.test(annotation)) && fallback === null) {
-    const beside = run.sibling(name, frame.file);
+    const plain = name.replace(/_/g, '').toLowerCase();
+    const own = frame.file.classes.find((c) => c.name.toLowerCase() === plain && run.isModule(c));
+    const beside = own ?? run.sibling(name, frame.file);
     if (beside) return run.instance(beside, frame);
   }
   switch (fallback?.kind) {

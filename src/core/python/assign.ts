@@ -139,7 +139,7 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   if (owner.kind === 'ref' && item?.kind === 'object') {
     const attributes = new Map(item.attributes).set(textOf(name), labelled(value, textOf(target)));
     frame.state.heap.set(owner.id, { ...item, attributes });
-  } else if (owner.kind === 'tensor' && textOf(name) === 'data')
+  } else if (owner.kind === 'tensor' && /^(data|requires_grad)$/.test(textOf(name)))
     overwrite(owner, tensor(withoutReplicas(owner.shape)), frame);
 }
 
@@ -162,7 +162,7 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
         n === 0 && item.items.length > 0
           ? [value, ...item.items.slice(1)]
           : item.items.map((old) => (old.kind === 'ref' || old.kind === 'layer' ? old : unknown()));
-      frame.state.heap.set(owner.id, { ...item, items, open: true });
+      frame.state.heap.set(owner.id, { kind: 'list', items, open: true, tag: item.tag });
     } else if (item.kind === 'object' && key !== null) {
       frame.state.heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, value) });
     }

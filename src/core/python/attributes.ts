@@ -1,10 +1,10 @@
 /** `value.name`: shapes and views of tensors, attributes of objects, members of modules. */
-import { rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis } from '../tensor/shape';
+import { rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis, mapAxes } from '../tensor/shape';
 import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
-import type { FunctionModel } from './model';
+import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
@@ -67,8 +67,11 @@ function tensorAttribute(t: Tensor, name: string, node: Node): Value {
   const known = VIEW_ATTRIBUTES[name];
   if (known) return known(t, node);
   if (/^(device|dtype|layout|grad|is_sparse)$/.test(name)) return unknown(`${t.label}.${name}`, true);
-  return { kind: 'method', owner: t, name };
+  // What is moved like a tensor and has other fields is a batch of several.
+  return isCalled(node) ? { kind: 'method', owner: t, name } : unknown(t.label ? `${t.label}.${name}` : name);
 }
+
+const isCalled = (node: Node): boolean => node.parent?.kind === 'call' && node.field === 'function';
 
 function reversed(t: Tensor, node: Node): Tensor {
   const rank = rankOf(t.shape) ?? 2;
@@ -83,6 +86,11 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
     return { kind: 'method', owner: value, name };
   }
   const own = item.attributes.get(name);
+  if (own?.kind === 'tensor' && own.content === 'constant' && item.model && isSetLater(name, item.model, frame))
+    return tensor(
+      mapAxes(own.shape, () => freeAxis(null)),
+      { content: own.content, label: own.label },
+    );
   if (own) return own;
   if (!item.model) return unknown(name);
   const method = run.method(item.model, name);
@@ -104,6 +112,23 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   frame.state.heap.set(value.id, { ...item, attributes });
   return made;
 }
+
+const setLater = new WeakMap<ClassModel, ReadonlySet<string>>();
+
+/** A buffer that a method of the class replaces by another one: its sizes are not those that the constructor gave it. */
+function isSetLater(name: string, model: ClassModel, frame: Frame): boolean {
+  if (frame.building || frame.function?.name === '__init__') return false;
+  const known = setLater.get(model) ?? new Set(laterIn(model));
+  setLater.set(model, known);
+  return known.has(name);
+}
+
+const laterIn = (model: ClassModel): readonly string[] =>
+  [...model.methods.values()]
+    .filter((method) => method.name !== '__init__')
+    .flatMap(({ node }) =>
+      [...textOf(node).matchAll(/\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)/g)].map((found) => found[1] ?? ''),
+    );
 
 /** `self.fc.weight`: a parameter of known shape. */
 function layerAttribute(layer: Value & { kind: 'layer' }, name: string): Value {
@@ -129,8 +154,7 @@ function unknownAttribute(value: Value & { kind: 'unknown' }, name: string, node
   const t = asTensor(value, run);
   if (t && (name === 'shape' || name === 'T' || name === 'mT')) return tensorAttribute(t, name, node);
   if (/^(device|dtype)$/.test(name)) return unknown(name, true);
-  const isCalled = node.parent?.kind === 'call' && node.field === 'function';
-  if (isCalled) return { kind: 'method', owner: value, name };
+  if (isCalled(node)) return { kind: 'method', owner: value, name };
   if (name === 'ndim') return int(null);
   const known = attributesOfUnknown.get(value) ?? new Map<string, Value>();
   attributesOfUnknown.set(value, known);

@@ -131,7 +131,7 @@ function lengthOf(value: Value | undefined, node: Node, frame: Frame, run: Run):
 }
 
 /** Items of a value when it is iterated or unpacked. */
-export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; open: boolean } | null {
+export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; open: boolean; times?: Dim } | null {
   switch (value.kind) {
     case 'tuple':
       return value;

@@ -231,6 +231,7 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   const sized = tensorMethod(t, name, args);
   if (sized) return sized;
   if (/[a-z]_$/.test(name) && name !== 'requires_grad_') return inPlace(t, name, args, node, frame, run);
+  if (name === 'requires_grad_' && carriesReplica(t)) return leaf(t, args, frame);
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
     if (carriesAny(args, frame, run)) callUnknown(args, node, frame, run);
@@ -313,6 +314,15 @@ function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: Frame, 
           content: /normal_|uniform_|random_|bernoulli_/.test(name) ? 'random' : 'data',
         });
   const value: Value = result.kind === 'tensor' ? { ...result, label: t.label } : unknown();
+  overwrite(t, value, frame);
+  return value;
+}
+
+/** Of which each copy gets a gradient of its own: the copies are there for that. */
+function leaf(t: Tensor, args: Args, frame: Frame): Value {
+  const [wanted] = args.positional;
+  if (wanted?.kind === 'bool' && wanted.value === false) return t;
+  const value = tensor(withoutReplicas(t.shape), { label: t.label });
   overwrite(t, value, frame);
   return value;
 }

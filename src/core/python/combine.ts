@@ -1,5 +1,5 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
-import { constant } from '../tensor/dim';
+import { type Dim, constant } from '../tensor/dim';
 import { concatenate } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading } from '../tensor/replicate';
 import {
@@ -28,11 +28,12 @@ export function concatenateValues(
 ): Tensor {
   const listed = list && run.items(list, frame);
   if (!listed || dim === null) return opaque(place);
-  const values = listed.items.flatMap((v) => asTensor(v, run) ?? []);
+  // What is no tensor that is known stands there all the same.
+  const values = listed.items.map((v) => asTensor(v, run) ?? opaque(place));
   const [first] = values;
   if (!first) return opaque(place);
-  const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
-  if (same && dim >= 0) return repeatedAlong(first, dim, values.length, place);
+  const count = copiesIn(listed, values);
+  if (count && dim >= 0) return repeatedAlong(first, dim, count, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
 
@@ -42,23 +43,34 @@ const ofUnknownLength = (t: Tensor, dim: number): Tensor => {
   return { ...t, shape: mapAxes(t.shape, (axis, i) => (i === at ? { ...axis, dim: null } : axis)) };
 };
 
-/** `[x] * n` or `[x, x, x]`: the same tensor joined with itself is a repeat in disguise. */
-function repeatedAlong(t: Tensor, dim: number, count: number, place: Place): Tensor {
+interface Listed {
+  readonly open: boolean;
+  readonly times?: Dim;
+}
+
+/** How often a list holds the one tensor that is in it: `[x, x, x]` or `[x] * n`. */
+function copiesIn({ open, times }: Listed, values: readonly Tensor[]): Dim {
+  const [first, ...more] = values;
+  if (open) return more.length === 0 ? (times ?? null) : null;
+  return more.length > 0 && more.every((v) => v.id === first?.id) ? constant(values.length) : null;
+}
+
+/** The same tensor joined with itself is a repeat in disguise. */
+function repeatedAlong(t: Tensor, dim: number, count: Dim, place: Place): Tensor {
   const rank = rankOf(t.shape);
-  const sizes = (length: number): Size[] =>
-    Array.from({ length }, (_, i): Size => (i === dim ? constant(count) : 'keep'));
+  const sizes = (length: number): Size[] => Array.from({ length }, (_, i): Size => (i === dim ? count : 'keep'));
   return rank === null ? repeatLeading(t, sizes(dim + 1), place) : repeat(t, sizes(rank), place);
 }
 
 export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {
   const listed = list && run.items(list, frame);
-  const values = listed?.items.flatMap((v) => asTensor(v, run) ?? []) ?? [];
+  const values = listed?.items.map((v) => asTensor(v, run) ?? opaque(place)) ?? [];
   const [first] = values;
   if (!listed || !first) return opaque(place);
   const one = applyView(first, unsqueeze(dim), place);
+  const count = copiesIn(listed, values);
+  if (count && dim >= 0) return repeatedAlong(one, dim, count, place);
   if (values.length === 1 && listed.open) return ofUnknownLength({ ...one, form: null }, dim);
-  const same = !listed.open && values.length > 1 && values.every((v) => v.id === first.id);
-  if (same && dim >= 0) return repeatedAlong(one, dim, values.length, place);
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
   return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
 }

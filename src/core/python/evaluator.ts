@@ -5,7 +5,7 @@
 import { freshId } from '../tensor/shape';
 import { mapForm, mapReplicas, step } from '../tensor/pointwise';
 import type { Replica, Tensor } from '../tensor/value';
-import { placeOf } from './access';
+import { givenAs, placeOf } from './access';
 import { attributeOf } from './attributes';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
@@ -168,7 +168,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     adoptHeap(frame, inner);
     const value = returned(inner);
     if (!given && !frame.building && !carries(value, frame, run)) quiet.add(model.node);
-    return frame.file === project.main && model.file !== project.main ? broughtHome(value, node, frame.file) : value;
+    return frame.file === project.main && model.file !== project.main
+      ? broughtHome(value, args, node, frame.file)
+      : value;
   }
 
   /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
@@ -197,7 +199,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
   }
 
   /** A replica that a function of another file made is, for this file, made by the call. */
-  function broughtHome(value: Value, node: Node, file: FileModel): Value {
+  function broughtHome(value: Value, args: Args, node: Node, file: FileModel): Value {
     const { path } = file.file;
     const place = placeOf(node);
     // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
@@ -209,15 +211,19 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       mapReplicas(t, (replica) => {
         if (replica.origin.path === path) return replica;
         const written = replica.written && replica.written.path !== path ? place : replica.written;
-        return { ...replica, origin: place, written, trail: null, argument: null };
+        const helper = { source: givenAs(replica.of, args, run) };
+        return { ...replica, origin: place, written, trail: null, argument: null, helper };
       });
     switch (value.kind) {
       case 'tensor':
         return { ...mapForm(value, passed), shape: home({ ...value, form: null }).shape };
       case 'tuple':
-        return { ...value, items: value.items.map((item) => broughtHome(item, node, file)) };
+        return { ...value, items: value.items.map((item) => broughtHome(item, args, node, file)) };
       case 'union':
-        return { ...value, options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, node, file) })) };
+        return {
+          ...value,
+          options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, args, node, file) })),
+        };
       default:
         return value;
     }
@@ -326,7 +332,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
   }
 
   const imported = importedProducers(project.main.file.text, project.main.names, project);
-  const waiting = new Set(project.main.functions.filter((f) => f.name !== '__init__'));
+  const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
   const callsProducer = ({ node }: FunctionModel): boolean =>
     imported?.test(node.file.text.slice(node.start, node.end)) ?? false;
   const start = [...waiting].filter((f) => producesReplicas(f) || callsProducer(f));
@@ -349,6 +355,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     runBlock(project.main.file.root, emptyFrame(project.main), run);
   }
 }
+
+/** Constructors, and what runs once to bring weights from elsewhere. */
+const NO_ENTRY = /^(__init__|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
 
 /** Can a function that a constructor calls add to the layers of a model? */
 const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>

@@ -4,16 +4,16 @@ import { linear, multiply as product, pointwise } from '../tensor/pointwise';
 import { rankOf, tensor } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
 import type { Tensor } from '../tensor/value';
-import { asTensor, placeOf } from './access';
+import { asDim, asTensor, placeOf } from './access';
 import { collectArgs } from './arguments';
 import { applyOperator } from './operators';
 import type { HeapItem } from './heap';
 import { comprehension, iterate } from './iterate';
 import type { Frame, Run } from './run';
-import { lift, possible, unknown } from './state';
+import { annotated, lift, possible, unknown } from './state';
 import { subscript } from './subscript';
 import { type Node, childOf, textOf } from './syntax';
-import { NONE, NUMBER, TRUTH, type Value, args, int, tuple } from './value';
+import { type Args, type Condition, NONE, NUMBER, TRUTH, type Value, args, int, tuple } from './value';
 import { freshId } from '../tensor/shape';
 import { truthOf } from './truth';
 
@@ -206,8 +206,19 @@ function callExpression(node: Node, frame: Frame, run: Run): Value {
   if (!callee || !list) return unknown();
   const target = run.evaluate(callee, frame);
   const collected = collectArgs(list, frame, run);
-  return lift([target], frame.state.path, ([value]) => (value ? run.call(value, collected, node, frame) : unknown()));
+  if (target.kind !== 'union') return run.call(target, collected, node, frame);
+  // Which of several it calls is a condition of whatever its arguments meet there.
+  return lift([target], frame.state.path, ([value]) => {
+    const when = target.options.find((option) => option.value === value)?.when ?? [];
+    return value ? run.call(value, conditionalArgs(collected, when), node, frame) : unknown();
+  });
 }
+
+const conditionalArgs = (args: Args, when: readonly Condition[]): Args => ({
+  ...args,
+  positional: args.positional.map((value) => annotated(value, when)),
+  keywords: new Map([...args.keywords].map(([key, value]) => [key, annotated(value, when)])),
+});
 
 const FUNCTIONS: Readonly<Record<string, string>> = {
   '@': 'torch.matmul',
@@ -332,14 +343,16 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
       ? tuple(items, open)
       : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
   }
-  const [list, times] = isList(a) ? [a, b] : [b, a];
-  if (!isList(list) || times.kind === 'tensor') return null;
+  const [list, count] = isList(a) ? [a, b] : [b, a];
+  if (!isList(list) || count.kind === 'tensor') return null;
   const listed = run.items(list, frame);
-  const n = times.kind === 'int' ? valueOf(times.dim) : null;
+  const n = count.kind === 'int' ? valueOf(count.dim) : null;
   if (!listed) return unknown();
   const items =
     n !== null && n <= 16 ? Array.from({ length: Math.max(n, 0) }, () => listed.items).flat() : listed.items;
   const open = listed.open || n === null || n > 16;
+  const times = !listed.open && open && listed.items.length === 1 ? asDim(count) : null;
+  if (times && list.kind === 'ref') return allocate({ kind: 'list', items, open, tag: 'list', times }, frame);
   return list.kind === 'tuple' ? tuple(items, open) : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
 }
 

@@ -1,4 +1,5 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
+import type { Dim } from '../tensor/dim';
 import type { ClassModel } from './model';
 import type { Value } from './value';
 
@@ -10,6 +11,8 @@ export type HeapItem =
       readonly open: boolean;
       /** `list`, or the module class that holds the items: `nn.Sequential`, `nn.ModuleList`. */
       readonly tag: string;
+      /** `[x] * n`: how often the only item is there. */
+      readonly times?: Dim;
     }
   | {
       readonly kind: 'dict';

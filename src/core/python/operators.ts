@@ -21,6 +21,7 @@ import { cast, isCast } from './casts';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
 import type { Run } from './run';
 import { applySink } from './sinks';
+import { unknown } from './state';
 import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 import { gathered, named } from './gather';
@@ -154,6 +155,8 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
     }
     case 'repeat': {
       const counts = rest() ?? (args.open ? args.positional.slice(1) : null);
+      // The second argument of numpy's repeat is an axis.
+      if (counts?.some((count) => asNumber(count) === 0)) return unknown('', true);
       if (args.open && counts && counts.length > 0) return repeatLeading(t, counts.map(repeatSize), place);
       if (counts && counts.length > 0) return repeat(t, counts.map(repeatSize), place);
       return opaque(place);

@@ -113,7 +113,7 @@ const optionsOf = (value: Value, condition: Condition): readonly Option[] =>
     : [{ value: annotated(value, [condition]), when: [condition] }];
 
 /** The replicas in a value exist only under these conditions. */
-function annotated(value: Value, conditions: readonly Condition[]): Value {
+export function annotated(value: Value, conditions: readonly Condition[]): Value {
   if (value.kind === 'tensor') {
     if (!carriesReplica(value)) return value;
     const texts = conditions.map(conditionText);

@@ -23,7 +23,7 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
   const hits: Hit[] = axesWithReplica(t)
     .filter(({ axis }) => axis !== at)
     .map(({ axis, replica }) => ({ replica, axis, via: 'whole', carrier: t }));
-  for (const replica of t.picked) hits.push({ replica, axis: 0, via: 'picked', carrier: t });
+  hits.push(...picks(t));
   const { form } = t;
   if (!form) return hits;
   const along = form.axis === null || form.axis === at;
@@ -36,13 +36,17 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
           if (product && !term.factors.every((f) => knownAxis(f.shape, axis)?.replica)) continue;
           hits.push({ replica, axis, via: along ? 'block' : 'rows', carrier: factor });
         }
-        for (const replica of factor.picked) hits.push({ replica, axis: 0, via: 'picked', carrier: factor });
+        if (!product || term.factors.every((f) => f.picked.length > 0)) hits.push(...picks(factor));
       }
       if (product) hits.push(...outerProduct(term.factors, at));
     }
   }
   return hits;
 }
+
+/** Positions picked of copies that were multiplied by a number each are equal no more. */
+const picks = (carrier: Tensor): Hit[] =>
+  carrier.picked.filter((r) => !r.scaled).map((replica) => ({ replica, axis: 0, via: 'picked', carrier }));
 
 /**
  * What a product sees of its rows. Tokens of several kinds that were joined are rows of their own each: that all of them

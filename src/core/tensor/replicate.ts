@@ -30,6 +30,7 @@ export function replica(of: Tensor, making: Making): Replica {
     edges: making.edges ?? false,
     argument: making.argument ?? null,
     assumptions: [],
+    helper: null,
   };
 }
 

@@ -41,6 +41,8 @@ export interface Replica extends MappedAxis {
   readonly argument: number | null;
   /** What was assumed on its way rather than proved: "the view keeps the last axis". */
   readonly assumptions: readonly string[];
+  /** Set when the origin is a call of a function of another file: the argument that it copies, where that is one. */
+  readonly helper: { readonly source: Place | null } | null;
 }
 
 export interface Axis {

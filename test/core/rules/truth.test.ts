@@ -1,7 +1,7 @@
 /** What messages claim: counts, sizes, sinks and levels, each of which was once wrong on code in the wild. */
 import assert from 'node:assert/strict';
 import type { Finding } from '../../../src/core/finding';
-import { findingsOf } from '../rewrite/cases';
+import { findingsOf, theEngine } from '../rewrite/cases';
 
 interface Claim {
   readonly init: readonly string[];
@@ -236,6 +236,65 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /broadcasts `self\.w` over the batch/,
   },
+  'only the first pass of a loop reads the copies': {
+    init: ['self.cell = nn.LSTMCell(32, 8)'],
+    forward: [
+      'ctx = user.unsqueeze(1).repeat(1, 4, 1).view(-1, 16)',
+      'for step in range(9):',
+      '    h = self.cell(torch.cat([ctx, x], dim=1))[0]',
+      '    ctx = self.attend(h)',
+      'return ctx',
+    ],
+    signature: 'user, x',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /`self\.cell` \(in the first pass of the loop\);/,
+  },
+  'one of several layers is reached on some paths': {
+    init: ['self.fc = make() if deep else nn.Linear(16, 8)'],
+    forward: ['return self.fc(user.unsqueeze(1).repeat(1, n, 1))'],
+    signature: 'user, n',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /before `self\.fc` \(on some paths\), which/,
+  },
+  'rows of nodes have no batch axis': {
+    init: [],
+    forward: ['row, col = edge_index', 'return x[row] @ matrix'],
+    signature: 'x, edge_index, matrix',
+    rule: 'IKB304',
+    level: 'information',
+    message:
+      /gathered once per entry of `row` before .*; where edges outnumber nodes, projecting before gathering does fewer/,
+  },
+  'a vector that is picked from copies is small': {
+    init: [],
+    forward: ['rows = axis.repeat(9, 1)', 'return [turn @ rows[i] for i in range(9)]'],
+    signature: 'axis: Float[Tensor, "3"], turn: Float[Tensor, "3 3"]',
+    rule: 'IKB301',
+    level: 'information',
+    message: /^`axis` is copied `9` times as an operand/,
+  },
+  'a list that holds one tensor some number of times': {
+    init: ['self.fc = nn.Linear(32, 8)', 'self.count = count'],
+    forward: ['return self.fc(torch.cat([torch.stack([user] * self.count, dim=1), x], dim=-1))'],
+    signature: 'user, x',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /^`user` is copied `(self\.)?count` times and concatenated/,
+  },
+  'a field of several tensors that were moved together': {
+    init: [TOKEN, LAYER],
+    forward: [
+      'tokens = self.tokenizer(texts).to(device)',
+      'rows = torch.cat([tokens.ids, tokens.ids, other], dim=0)',
+      'return self.fc(self.token.expand(rows.shape[0], -1, -1))',
+    ],
+    signature: 'texts, device, other',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /: rows\.shape\[0\]\*32 bytes/,
+  },
   'a sink behind branches counts less than one on the way': {
     init: [TOKEN, LAYER, 'self.block = Block()'],
     forward: [
@@ -253,12 +312,35 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   },
 };
 
+const HELPER = `
+import torch
+
+def spread(mode, rows, times):
+    return rows.repeat_interleave(times, dim=0)
+`;
+const CALLER = `
+import torch
+from torch import nn
+from helper import spread
+
+class Model(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, user, cand):
+        return self.fc(torch.cat([spread('all', user, self.count), cand], dim=-1))
+`;
+
 const base: Claim = { init: [], forward: [], rule: '', level: 'warning', message: /./ };
 
 const moduleOf = ({ init, forward, signature }: Claim): string => `
 import torch
 import torch.nn as nn
 from elsewhere import make
+from jaxtyping import Float
+from torch import Tensor
 
 class Block(nn.Module):
     def __init__(self):
@@ -277,6 +359,27 @@ ${init.map((line) => `        ${line}\n`).join('')}
 ${forward.map((line) => `        ${line}\n`).join('')}`;
 
 describe('messages are true:', () => {
+  it('a buffer that another method replaces has other sizes', async () => {
+    const [finding] =
+      await findingsOf(`${moduleOf({ ...base, init: ['self.grid = torch.zeros(1, 1, 3)', 'self.fc = nn.Linear(3, 8)'] })}
+        if self.grid.shape[1] != x.shape[1]:
+            self.grid = self.positions(x.shape[1])
+        return self.late(x)
+
+    def late(self, x):
+        return self.fc(self.grid.expand(x.shape[0], -1, -1))
+`);
+    assert.match(
+      finding?.message ?? '',
+      /^`self\.grid` is copied `x\.shape\[0\]` times before `self\.fc`, which then computes equal rows$/,
+    );
+  });
+  it('what a function of another file copies is the argument that it copies', async () => {
+    const files = { read: (path: string) => (path === 'helper.py' ? HELPER : undefined) };
+    const { findings } = (await theEngine()).check('model.py', CALLER, { files });
+    assert.match(findings[0]?.message ?? '', /^`user` is copied `self\.count` times and concatenated/);
+    assert.equal(findings.length, 1);
+  });
   it('tokens of two kinds that are joined cost their own rows each', async () => {
     const findings = await findingsOf(
       moduleOf({
