@@ -21,6 +21,7 @@ import { groupedProducts } from './grouped-products';
 import { requireEditable } from './guards';
 import { inOrder } from './edit';
 import { einsumProduct } from './implicit-product';
+import { lazyCopy } from './lazy-copy';
 import { lift } from './lift';
 import { padWidth } from './pad-width';
 import { Refusal, refuse } from './refusal';
@@ -32,6 +33,8 @@ interface Builder {
   readonly build: (match: Match, torch: TorchVersion | null) => Written;
   /** The oldest PyTorch that has what the rewritten code uses. */
   readonly needs?: { readonly what: string; readonly torch: TorchVersion };
+  /** True for one that looks at the place of the copy alone. */
+  readonly across?: boolean;
   /** Left out where it could never apply; by default it is offered, or refused with a reason. */
   readonly applies?: (match: Match) => boolean;
 }
@@ -43,7 +46,8 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB101: [
     { id: 'decompose', build: decompose, applies: (match) => !isSum(match) },
     { id: 'ikbo', needs: LENS, build: catLinear, applies: (match) => !isSum(match) },
-    { id: 'broadcast-add', build: broadcastAdd, applies: isSum },
+    { id: 'broadcast-add', build: broadcastAdd, applies: (match) => isSum(match) && match.local },
+    { id: 'expand', build: lazyCopy, across: true, applies: (match) => isSum(match) && !match.local },
   ],
   IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast }],
   IKB103: [
@@ -66,8 +70,9 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'repeat-heads', build: repeatHeads, applies: ({ attention }) => attention?.mask !== null },
   ],
   IKB301: [
-    { id: 'drop-expand', build: dropExpand, applies: ({ sink }) => sink.kind !== 'einsum' },
-    { id: 'drop-letter', build: dropLetter, applies: ({ sink }) => sink.kind === 'einsum' },
+    { id: 'drop-expand', build: dropExpand, applies: ({ sink, local }) => local && sink.kind !== 'einsum' },
+    { id: 'drop-letter', build: dropLetter, applies: ({ sink, local }) => local && sink.kind === 'einsum' },
+    { id: 'expand', build: lazyCopy, across: true, applies: ({ local }) => !local },
   ],
   IKB302: [{ id: 'einsum', build: einsumProduct }],
   IKB303: [{ id: 'before-expand', build: beforeExpand }],
@@ -87,14 +92,14 @@ function isAttention({ sink }: Match): boolean {
 export function rewritesFor(found: Match, torch: TorchVersion | null): readonly Rewrite[] {
   return (BUILDERS[found.code] ?? [])
     .filter(({ applies }) => applies?.(found) ?? true)
-    .map(({ id, build, needs }) => {
+    .map(({ id, build, needs, across }) => {
       const title = ruleFor(found.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         if (needs && torch && isOlder(torch, needs.torch))
           refuse(`${needs.what} needs torch ${needs.torch.join('.')}, and the project runs on ${torch.join('.')}, too`);
-        const match = found.local ? found : (lift(found) ?? found);
-        const { path } = match.sink.node.file;
-        requireEditable(match, match.code === 'IKB202');
+        const match = found.local || across ? found : (lift(found) ?? found);
+        const { file } = across ? match.origin : match.sink.node;
+        requireEditable(match, across === true || match.code === 'IKB202');
         const { edits: own, conditions: given } = build(match, torch);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
         const conditions = [...given, ...conditionsOfCalls(match, edits)];
@@ -104,7 +109,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
           title,
           tier: reason === null ? 'safe' : 'suggestion',
           reason,
-          edits: keepComments(match.sink.node.file.root, edits).map((edit): TextEdit => ({ path, ...edit })),
+          edits: keepComments(file.root, edits).map((edit): TextEdit => ({ path: file.path, ...edit })),
         };
       } catch (problem) {
         if (!(problem instanceof Refusal)) throw problem;

@@ -12,7 +12,7 @@ export const ikb301: Rule = {
     example: 'w = self.bases.repeat(batch, 1, 1)\ny = torch.bmm(x, w)',
     useInstead: 'w = self.bases.expand(batch, -1, -1)\ny = torch.bmm(x, w)',
     fixSafety:
-      'Safe with three axes, where the product reads a view of stride 0 as it is; with four it would write the copy itself (see IKB302). In an einsum the copied letter is taken out of the equation.',
+      'Safe with three axes, where the product reads a view of stride 0 as it is; with four it would write the copy itself (see IKB302). In an einsum the copied letter is taken out of the equation. Where the copy is handed to another function, a view takes its place: the conditions say what no function that gets it may do.',
     limits:
       'Silent where the copies differ, where groups of rows share an operand, and where four axes would make the product copy by itself. A product with a parameter that requires a gradient may still copy the view in its backward pass.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
@@ -31,5 +31,6 @@ export const ikb301: Rule = {
   rewrites: [
     { id: 'drop-expand', title: 'Keep the operand a view: the product reads one copy' },
     { id: 'drop-letter', title: 'Take the copied letter out of the equation' },
+    { id: 'expand', title: 'Hand over a view of stride 0 instead of the copy' },
   ],
 };

@@ -1,0 +1,79 @@
+/**
+ * A copy that is made in one function and read in another, by a product or an addition that reads a view as well: a view of
+ * stride 0 is handed over instead. IKB301, and IKB101 on sums.
+ */
+import type { Match } from '../judge/match';
+import { type Node, childOf, statementOf, textOf } from '../python/syntax';
+import { isInteger } from './attention';
+import type { Written } from './decompose';
+import { flat, lineOf, replace } from './edit';
+import { integer, isSimple, unwrap } from './expression';
+import { conditionsOf } from './guards';
+import { isMutation, readersOf } from './names';
+import { refuse } from './refusal';
+import { type Replicate, replicateOf } from './replicate';
+
+export function lazyCopy(match: Match): Written {
+  const { origin, product, sink, replicas } = match;
+  const replicate = replicateOf(origin);
+  if (!replicate || replicate.node !== unwrap(origin)) refuse('the copy is not made in a form that is known');
+  if (match.code === 'IKB301' && !product)
+    refuse('each of the copies meets a weight of its own, and is written out on the way to it');
+  if (sink.kind === 'einsum') refuse('the copy is made in another function, and einsum would write a view out again');
+  const [fact] = replicas;
+  if (fact?.map.kind !== 'all') {
+    refuse(`\`${flat(replicate.source)}\` is not known to have only one row along the axis that is copied`);
+  }
+  const rank = product?.operands[product.replicated]?.dims?.length ?? null;
+  const matrices = product?.operands.some((operand) => operand.dims?.length === 3) ?? false;
+  if (product && ((rank !== 3 && !(rank === null && matrices)) || fact.axis !== 0))
+    refuse('the product is not known to have three axes with the copies on the first; else it writes the copy itself');
+  const count = countOf(replicate);
+  const name = requireRead(origin);
+  return {
+    edits: [replace(replicate.node, viewText(replicate, rank))],
+    conditions: [
+      `nothing that is given \`${name}\` writes into it, or calls \`view\` across its copies`,
+      ...(count && !isInteger(count) ? [`\`${flat(count)}\` is a number`] : []),
+      ...(product && rank === null ? [`\`${name}\` has three axes`] : []),
+      ...conditionsOf(match),
+    ],
+  };
+}
+
+/** How often a `repeat_interleave` repeats: a tensor of counts could stand there. */
+const countOf = (replicate: Replicate): Node | null =>
+  replicate.kind === 'blocks' ? (replicate.arguments[0] ?? null) : null;
+
+function viewText(replicate: Replicate, rank: number | null): string {
+  const { source, suffix, kind, arguments: sizes } = replicate;
+  const text = textOf(source);
+  if (kind === 'repeat') {
+    const copied = sizes.filter((size) => integer(size) !== 1);
+    if (copied.length !== 1) refuse('the copies are made along several axes');
+    return `${text}.expand(${sizes.map((size) => (integer(size) === 1 ? '-1' : flat(size))).join(', ')})${suffix}`;
+  }
+  const [count] = sizes;
+  const axis = /dim=(-?\d+)[,)]/.exec(replicate.apply?.('') ?? '')?.[1];
+  if (kind !== 'blocks' || !count || axis !== '0') refuse('the copies are not made along the first axis');
+  const inner = /^([\w.]+)\.unsqueeze\((?:dim=)?0\)$/.exec(text)?.[1];
+  if (rank === null && !inner) refuse(`\`${flat(source)}\` is not known to have its first axis put in for the copies`);
+  const others = rank === null ? [`*${inner}.shape`] : Array.from({ length: rank - 1 }, () => '-1');
+  return `${text}.expand(${[flat(count), ...others].join(', ')})${suffix}`;
+}
+
+/** The name that holds the copy. Refuses where the function around writes into it, or takes a view that may merge axes. */
+function requireRead(origin: Node): string {
+  const statement = statementOf(origin);
+  const assignment = statement.children[0];
+  const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
+  if (left?.kind !== 'identifier') return 'the copy';
+  const name = textOf(left);
+  for (const reader of readersOf({ statement, value: origin }, name)) {
+    if (isMutation(reader)) refuse(`\`${name}\` may be written into at line ${lineOf(reader)}`);
+    const method = reader.parent?.kind === 'attribute' ? childOf(reader.parent, 'attribute') : null;
+    if (method && /^(view|view_as|requires_grad_|data_ptr|stride)$/.test(textOf(method)))
+      refuse(`line ${lineOf(reader)} calls \`${textOf(method)}\` on the copy, which a view may not take`);
+  }
+  return isSimple(left) ? name : 'the copy';
+}
