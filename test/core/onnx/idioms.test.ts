@@ -158,7 +158,41 @@ const cases: Case[] = [
       node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('Attention', 'q kk vv', 'y', { is_causal: 1 }),
     ], { opset: 23 }),
     rules: ['IKB201'],
-    refused: /every row of the batch/,
+  },
+  {
+    name: 'causal attention with keys of each user repeated, heads inside the width, sizes known at run time',
+    bytes: model([
+      input('q', 12, 'L', 16), input('k', 4, 'S', 16), input('v', 4, 'S', 16), output('y', 3), ints('times', 1, 3, 1, 1),
+      ...['k', 'v'].flatMap((x) => [node('Unsqueeze', `${x} one`, `${x}_u`), node('Expand', `${x}_u times`, `${x}_e`), node('Shape', x, `${x}_s`, { start: 1 }), node('Concat', `open ${x}_s`, `${x}_t`, { axis: 0 }), node('Reshape', `${x}_e ${x}_t`, `${x}${x}`)]),
+      ints('one', 1), ints('open', -1), 
+      node('Attention', 'q kk vv', 'y', { is_causal: 1, q_num_heads: 2, kv_num_heads: 2 }),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
+  },
+  ...['L 7', '1 L 7', '1 1 L 7', '1 2 L 7', '12 1 L 7', '12 2 L 7'].map((sizes): Case => ({
+    name: `attention with keys of each user repeated and a mask of [${sizes}]`,
+    bytes: model([
+      input('q', 12, 2, 'L', 8), input('k', 3, 2, 7, 8), input('v', 3, 2, 7, 6), output('y', 4), input('m', ...sizes.split(' ').map((size) => Number(size) || size)),
+      ...repeatBatch('k', 'kk', 8), ...repeatBatch('v', 'vv', 6), node('Attention', 'q kk vv m', 'y'), ints('one', 1), ints('times', 1, 4, 1, 1, 1),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
+  })),
+  {
+    name: 'attention of one query for each copy, with a mask',
+    bytes: model([
+      input('q', 12, 2, 1, 8), input('k', 3, 2, 7, 8), input('v', 3, 2, 7, 6), output('y', 4), input('m', 12, 1, 1, 7),
+      ...repeatBatch('k', 'kk', 8), ...repeatBatch('v', 'vv', 6), node('Attention', 'q kk vv m', 'y'), ints('one', 1), ints('times', 1, 4, 1, 1, 1),
+    ], { opset: 23 }),
+    rules: ['IKB201'],
+  },
+  {
+    name: 'causal attention of opset 25, which has another corner',
+    bytes: model([
+      input('q', 8, 2, 5, 8), input('k', 1, 2, 5, 8), input('v', 1, 2, 5, 8), output('y', 4), ints('batch', 8, 1, 1, 1),
+      node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('Attention', 'q kk vv', 'y', { is_causal: 1 }),
+    ], { opset: 25 }),
+    rules: ['IKB201'],
+    refused: /another corner since opset 25/,
   },
   {
     name: 'rows repeated by counts, as torch 2 writes it',
@@ -188,7 +222,24 @@ const cases: Case[] = [
       node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('com.microsoft:MultiHeadAttention', 'q kk vv', 'y', { num_heads: 2 }),
     ], { domains: ['com.microsoft'] }),
     rules: ['IKB201'],
-    refused: /keys and values in full/,
+  },
+  ...['1 1 L 7', '12 2 L 7', '1 2 L 7'].map((sizes): Case => ({
+    name: `MultiHeadAttention with keys of each user repeated, a bias, and scores shifted by [${sizes}]`,
+    bytes: model([
+      input('q', 12, 'L', 16), input('k', 3, 7, 16), input('v', 3, 7, 16), output('y', 3), weight('b', 48), input('m', ...sizes.split(' ').map((size) => Number(size) || size)),
+      ...['k', 'v'].flatMap((x) => [node('Unsqueeze', `${x} one`, `${x}_u`), node('Expand', `${x}_u times`, `${x}_e`), node('Reshape', `${x}_e shape`, `${x}${x}`)]),
+      ints('one', 1), ints('times', 1, 4, 1, 1), ints('shape', 12, 7, 16), node('com.microsoft:MultiHeadAttention', 'q kk vv b - m', 'y', { num_heads: 2 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB201'],
+  })),
+  {
+    name: 'causal MultiHeadAttention with keys expanded over the batch',
+    bytes: model([
+      input('q', 8, 5, 16), input('k', 1, 5, 16), input('v', 1, 5, 16), output('y', 3), ints('batch', 8, 1, 1),
+      node('Expand', 'k batch', 'kk'), node('Expand', 'v batch', 'vv'), node('com.microsoft:MultiHeadAttention', 'q kk vv', 'y', { num_heads: 2, unidirectional: 1 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB201'],
+    refused: /a causal mask counts the rows of each copy/,
   },
   {
     name: 'packed Attention over an expanded input',
@@ -197,7 +248,36 @@ const cases: Case[] = [
       node('Expand', 'x batch', 'e'), node('com.microsoft:Attention', 'e w b', 'y', { num_heads: 2 }),
     ], { domains: ['com.microsoft'] }),
     rules: ['IKB102'],
-    refused: /Attention is not repeated/,
+  },
+  {
+    name: 'packed Attention over an expanded input, with a bias of each copy',
+    bytes: model([
+      input('x', 1, 5, 16), input('m', 8, 2, 5, 5), weight('w', 16, 48), weight('b', 48), output('y', 3), ints('batch', 8, 1, 1),
+      node('Expand', 'x batch', 'e'), node('com.microsoft:Attention', 'e w b - - m', 'y', { num_heads: 2 }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB102'],
+    refused: /results of Attention differ from copy to copy/,
+  },
+  ...['GRU', 'LSTM', 'RNN'].map((op): Case => {
+    const gates = { GRU: 3, LSTM: 4, RNN: 1 }[op] ?? 1;
+    return {
+      name: `the history of each user looked up for its candidates, into ${op === 'RNN' ? 'an' : 'a'} ${op}`,
+      bytes: model([
+        input('h', 'U', 'T', 6), input('c', 'B', 4), index('i', 'B'), output('y', 4), output('z', 2), weight('w', 1, gates * 4, 6), weight('r', 1, gates * 4, 4), 
+        node('Gather', 'h i', 'g', { axis: 0 }), node('Transpose', 'g', 'e', { perm: [1, 0, 2] }), ints('zero', 0), ints('size', 1), ints('four', 4), node('Shape', 'i', 'b'), node('Concat', 'size b four', 'start', { axis: 0 }), node('ConstantOfShape', 'start', 'h0'),
+        node(op, 'e w r - - h0', 'y last', { hidden_size: 4 }), node('Squeeze', 'last zero', 'l'), node('Tanh', 'l', 't'), node('Add', 't c', 'z'),
+      ]),
+      rules: ['IKB102'],
+    };
+  }),
+  {
+    name: 'histories of different lengths looked up for a GRU',
+    bytes: model([
+      input('h', 'U', 7, 6), index('i', 'B'), index('n', 'B'), output('y', 4), weight('w', 1, 12, 6), weight('r', 1, 12, 4),
+      node('Gather', 'h i', 'g', { axis: 0 }), node('Transpose', 'g', 'e', { perm: [1, 0, 2] }), node('Cast', 'n', 'm', { to: 6 }), node('GRU', 'e w r - m', 'y', { hidden_size: 4 }),
+    ]),
+    rules: ['IKB102'],
+    refused: /results of GRU differ from copy to copy/,
   },
   {
     name: 'FusedMatMul after a concatenation',
@@ -255,7 +335,7 @@ const cases: Case[] = [
       node('GRU', 'e w r', 'y', { hidden_size: 4 }),
     ]),
     rules: ['IKB102'],
-    refused: /GRU is not repeated/,
+    refused: /results of GRU differ/,
   },
   {
     name: 'a weight on the left, columns copied',

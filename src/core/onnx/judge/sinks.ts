@@ -6,7 +6,7 @@ import { parseEquation } from '../infer/contractions';
 import type { Code, Event } from './events';
 import { sameAtoms } from './linear';
 import { ratioOf } from './layout';
-import { softmaxAfter, softmaxBefore, type Program } from './program';
+import { fillNumber, softmaxAfter, softmaxBefore, type Program } from './program';
 import { collapse, free, single, type AxisState, type Block, type Replica, type State, type Term } from './state';
 import { isPointConvolution } from './transfer';
 
@@ -261,15 +261,46 @@ const pointConvolution: Sink = (op, states, program) => {
   };
 };
 
-/** Operators with a product over the last axis of their first input inside: recurrent ones, packed attention. */
+/**
+ * Operators with a product over the last axis of their first input inside: recurrent ones, packed attention. Sequences
+ * of the batch know nothing of each other, so that results of copied ones are copies again.
+ */
 const innerProjection: Sink = (op, states, program) => {
   const x = side(op, 0, states, program);
   if (!x?.state) return NOTHING;
   const events: Event[] = [];
   const last = x.shape.length - 1;
   for (let axis = 0; axis < last; axis++) push(events, linearEvent(op, 0, x.state, last, axis, 'IKB102'));
-  return { events, outputs: [] };
+  const batch = batchOf(op, program);
+  const copied = batch && passed(x.axes[batch.input] ?? null, op);
+  const outputs = op.outputs.map((out, i) => {
+    const [shape, at] = [out && program.shape(out), batch?.outputs[i]];
+    return out && shape && at !== undefined
+      ? single(
+          out,
+          shape.map((_, axis) => (axis === at ? (copied ?? null) : null)),
+        )
+      : null;
+  });
+  return { events, outputs };
 };
+
+/**
+ * The axis of the batch in the input and in the results of an operator over sequences; null where anything but weights
+ * and zeros makes a difference between them. Of recurrent ones, only the layout that runtimes have.
+ */
+export function batchOf(
+  op: Operator,
+  program: Program,
+): { readonly input: number; readonly outputs: readonly number[] } | null {
+  const { op: name, domain } = op.node;
+  if (domain === 'com.microsoft' && name === 'Attention')
+    return op.inputs.slice(3).some((value) => value !== null) ? null : { input: 0, outputs: [0] };
+  if (domain !== '' || !/^(RNN|GRU|LSTM)$/.test(name) || intOf(op, 'layout', 0) !== 0) return null;
+  const [lengths, ...initial] = op.inputs.slice(4, 7);
+  const zero = (value: Value | null): boolean => value === null || fillNumber(program, value) === 0;
+  return lengths || !initial.every(zero) ? null : { input: 1, outputs: [2, 1, 1] };
+}
 
 /** One operator that is a whole attention: keys and values copied over the batch or over the heads. */
 const attention: Sink = (op, states, program) => {

@@ -15,9 +15,10 @@ export function editsOf(model: Model, builder: Builder): Splice[] {
   const edits: Splice[] = [];
   const dead = deadNodes(model, builder);
   const bytes = ({ start, end }: { start: number; end: number }): Uint8Array => source.read(start, end - start).slice();
-  for (const { node, like, before } of builder.placed) {
+  for (const { node, like, without, before } of builder.placed) {
     if (dead.names.has(node.name)) continue;
-    const copied = like?.attributes.map((attribute) => bytes(attribute.span)) ?? [];
+    const kept = like?.attributes.filter(({ name }) => !without.includes(name)) ?? [];
+    const copied = kept.map((attribute) => bytes(attribute.span));
     edits.push({
       start: before.span.start,
       end: before.span.start,

@@ -33,8 +33,9 @@ export interface Linear {
 
 export interface Placed {
   readonly node: NewNode;
-  /** The old node whose attributes are copied, for clones. */
+  /** The old node whose attributes are copied, for clones, but for these. */
   readonly like: Node | null;
+  readonly without: readonly string[];
   /** The old node before which it stands. */
   readonly before: Node;
 }
@@ -119,6 +120,8 @@ export const isVisible = ({ node, call }: Operator, { before }: Place): boolean 
 export interface NodeOptions {
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
   readonly like?: Node;
+  /** Attributes of `like` that are not copied. */
+  readonly without?: readonly string[];
   /** Names for the outputs instead of fresh ones. */
   readonly outputs?: readonly string[];
   readonly domain?: string;
@@ -133,6 +136,7 @@ export function addNode(place: Place, op: string, inputs: readonly string[], opt
   builder.placed.push({
     node: { op, name, inputs, outputs, ...(attributes ? { attributes } : {}), ...(domain ? { domain } : {}) },
     like: like ?? null,
+    without: options.without ?? [],
     before,
   });
   return outputs[0] ?? '';

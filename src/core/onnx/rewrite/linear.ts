@@ -80,7 +80,7 @@ export function linearOf(builder: Builder, event: Event): Linear {
       return { op, weight, weightAxis, operandIndex, bias: null };
     }
     default:
-      return refuse(`${op.node.op} is not split`);
+      return refuse(`${op.node.op} multiplies by its weight inside, and takes no product that is split already`);
   }
 }
 

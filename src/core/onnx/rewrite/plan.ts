@@ -7,7 +7,7 @@ import type { OnnxMatch } from '../judge/select';
 import { originsOf } from '../judge/select';
 import type { Spread } from '../judge/spread';
 import { splitAlgebra } from './algebra';
-import { foldBatchAttention } from './batch-attention';
+import { foldBatchAttention, isAttentionOperator } from './batch-attention';
 import { foldProduct } from './attention';
 import { fork, Refusal, type Builder } from './builder';
 import { splitLinear } from './linear';
@@ -108,6 +108,8 @@ export function planMatch(builder: Builder, spread: Spread, match: OnnxMatch, fo
   const result = attempt(builder, (next) =>
     bySink(match.events).forEach(([event, ...others]) => event && kind.build(next, spread, event, others)),
   );
+  if (typeof result === 'string' && match.events[0].code === 'IKB201' && isAttentionOperator(match.events[0].sink))
+    return { kind: FOLD, condition: null, result: folded };
   return { kind, condition: conditionOf(builder, match), result };
 }
 

@@ -8,7 +8,7 @@ import type { Operator, Value } from '../graph';
 import { axisOf } from '../infer/info';
 import { axesOf } from '../infer/shapes';
 import { fillNumber } from '../judge/program';
-import { sinkOf } from '../judge/sinks';
+import { batchOf, sinkOf } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
 import { collapse, type Replica } from '../judge/state';
 import { TRANSFERS } from '../judge/transfer';
@@ -313,6 +313,8 @@ function reshaped(
 /** A matrix product of copied rows with something that is the same for all of them, or of two copies alike. */
 function product(s: Shrinker, value: Value, axis: number, op: Operator, small: readonly Dim[]): Shrunk {
   const [a, b] = op.inputs;
+  const batch = batchOf(op, s.place.builder.program);
+  if (a && batch) return sequences(s, a, value, axis, op, batch);
   if (!a || !b || !/^(MatMul|Gemm)$/.test(op.node.op)) refuse(`${op.node.op} on the way is not repeated on the source`);
   const rank = shapeOf(s, value).length;
   const at = (input: Value, first: boolean): number | null => {
@@ -337,10 +339,40 @@ function product(s: Shrinker, value: Value, axis: number, op: Operator, small: r
   return { value: { name: cloneNode(s, op, value, names), shape: small }, back };
 }
 
-function cloneNode(s: Shrinker, op: Operator, value: Value, inputs: readonly string[]): string {
+/** Sequences, each on its own: states at the start are zeros, which are what an operator has without them. */
+function sequences(
+  s: Shrinker,
+  data: Value,
+  value: Value,
+  axis: number,
+  op: Operator,
+  batch: NonNullable<ReturnType<typeof batchOf>>,
+): Shrunk {
   const at = op.outputs.indexOf(value);
+  if (batch.outputs[at] !== axis) refuse(`${op.node.op} mixes the copied axis`);
+  const inner = shrink(s, data, batch.input);
+  const inputs = op.inputs.map((input, i) =>
+    i === 0 ? inner.value.name : i === 5 || i === 6 ? '' : (input?.name ?? ''),
+  );
+  while (inputs.at(-1) === '') inputs.pop();
+  const outputs = cloneOutputs(s, op, inputs);
+  const rows = inner.value.shape[batch.input] ?? null;
+  op.outputs.forEach((out, i) => {
+    const own = batch.outputs[i];
+    if (!out || own === undefined) return;
+    const shape = shapeOf(s, out).map((dim, j) => (j === own ? rows : dim));
+    s.done.set(`${out.id}:${own}`, { value: { name: outputs[i] ?? '', shape }, back: inner.back });
+  });
+  return s.done.get(`${value.id}:${axis}`) ?? refuse(`${op.node.op} mixes the copied axis`);
+}
+
+function cloneNode(s: Shrinker, op: Operator, value: Value, inputs: readonly string[]): string {
+  return cloneOutputs(s, op, inputs)[op.outputs.indexOf(value)] ?? '';
+}
+
+function cloneOutputs(s: Shrinker, op: Operator, inputs: readonly string[]): string[] {
   const { builder, stem } = s.place;
   const outputs = op.outputs.map((out) => (out ? fresh(builder, `${stem}/${out.name.replace(/^\//, '')}`) : ''));
   addNode(s.place, op.node.op, inputs, { like: op.node, outputs, domain: op.node.domain });
-  return outputs[at] ?? '';
+  return outputs;
 }

@@ -5,7 +5,7 @@
 import { equal, isOne, type Dim } from '../../tensor/dim';
 import type { Operator, Value } from '../graph';
 import type { Event } from '../judge/events';
-import { sinkOf } from '../judge/sinks';
+import { batchOf, sinkOf } from '../judge/sinks';
 import type { Spread } from '../judge/spread';
 import { collapse, type Replica } from '../judge/state';
 import { giveName, madeOf, refuse, type Builder, type Place } from './builder';
@@ -14,10 +14,8 @@ import { spreadBack } from './spread-back';
 
 export function sinkBroadcast(builder: Builder, spread: Spread, event: Event): void {
   const origins = new Set(event.replicas.flatMap(({ origin }) => (origin ? [origin.operator] : [])));
-  const start = event.sink.outputs[0];
-  if (!start) refuse('the product has no output');
-  const ends = frontier(spread, start, origins);
-  if (ends.length === 0) refuse(`${event.sink.node.op} is not repeated on the source`);
+  const ends = event.sink.outputs.flatMap((start) => (start ? frontier(spread, start, origins) : []));
+  if (ends.length === 0) refuse(`the results of ${event.sink.node.op} differ from copy to copy`);
   // In the order of the file, so that what one repeats on the source is there for the next.
   const done: Shrinker['done'] = new Map();
   ends.sort((a, b) => (a.producer?.node.span.start ?? 0) - (b.producer?.node.span.start ?? 0));
@@ -79,22 +77,33 @@ function copyLater(
   origins: ReadonlySet<Operator>,
   done: Shrinker['done'],
 ): void {
-  const found = copiedAxis(spread, value, origins);
   const { producer } = value;
-  if (!found || !producer) refuse('the copy is lost on the way');
+  if (!producer) refuse('the copy is lost on the way');
   // The same value may end the way of several copies: once is enough.
   if (builder.replaced.has(producer.node)) return;
-  if (producer.outputs.length > 1) refuse(`${producer.node.op} has several outputs`);
-  const { axis } = found;
-  const extent = madeOf(builder, value).shape[axis] ?? null;
+  const read = producer.outputs.filter((out) => out !== null && (out.isOutput || out.uses.length > 0));
+  if (read.length > 1 && !batchOf(producer, builder.program)) refuse(`${producer.node.op} has several outputs`);
   const place: Place = { builder, before: producer.node, stem: `${(producer.node.name || value.name) ?? ''}/ikbo` };
+  for (const out of read) if (out) copyResult(place, spread, out, origins, done);
+  builder.replaced.add(producer.node);
+}
+
+function copyResult(
+  place: Place,
+  spread: Spread,
+  value: Value,
+  origins: ReadonlySet<Operator>,
+  done: Shrinker['done'],
+): void {
+  const { builder } = place;
+  const { axis } = copiedAxis(spread, value, origins) ?? refuse('the copy is lost on the way');
+  const extent = madeOf(builder, value).shape[axis] ?? null;
   const small = shrink({ place, spread, done }, value, axis);
   const lazy =
     small.back.kind === 'all' &&
     !value.isOutput &&
     value.uses.every((use) => broadcasts(builder, use.operator, value, axis, extent));
   const full = spreadBack(place, small, axis, extent, lazy);
-  builder.replaced.add(producer.node);
   if (lazy) builder.reshaped.add(value.name);
   giveName(place, full.name, value.name);
   // What was made under another name is found under the old one from now on.
