@@ -3,7 +3,7 @@ import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, lineOf, replace } from './edit';
+import { flat, lineOf, replace, shortly } from './edit';
 import { argument, callOf, integer, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { matmulOperands } from './product';
@@ -89,7 +89,15 @@ function copiedOperand(match: Match, operands: readonly Node[]): CopiedOperand {
   if (!product || !operand || !facts) refuse('the copied operand is not known');
   const made = trace(operand);
   const replicate = replicateOf(made.value);
-  if (!replicate || !agrees(replicate, facts.replicas)) refuse('the copy is not made in a form that is known');
+  if (!replicate && /^(cat|concat|concatenate)$/.test(callOf(made.value)?.method ?? '')) {
+    const names = product.operands.flatMap(({ node }) => (node?.kind === 'identifier' ? [textOf(node)] : []));
+    const example = names.map((name) => `${name}=[${name === names[0] ? 'B, K' : 'K, N'}]`).join(', ');
+    refuse(
+      `how many axes the operands have is not known, so that the concatenation cannot be split${example ? `: \`# ikbo: ${example}\` would say it` : ''}`,
+    );
+  }
+  if (!replicate || !agrees(replicate, facts.replicas))
+    refuse(`\`${shortly(made.value)}\` is not a copy in a form that is known`);
   if (!broadcasts(replicate, facts.replicas)) {
     refuse('groups of rows share one operand: the product does not broadcast that by itself');
   }

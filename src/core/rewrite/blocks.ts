@@ -76,7 +76,9 @@ function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], m
   const made = trace(operand);
   const replicate = replicateOf(made.value);
   if (!replicate || !agrees(replicate, replicas, merged)) {
-    refuse(`the way in which line ${lineOf(made.value)} makes its copies is not one that can be written differently`);
+    const what =
+      made.value.kind === 'identifier' ? 'does not plainly hold one copy' : 'is not a copy in a form that is known';
+    refuse(`\`${shortly(made.value)}\` (line ${lineOf(made.value)}) ${what}`);
   }
   const text = sourceText(draft, replicate, made, operand);
   const base = /^\w+$/.test(text) ? text : rootName(replicate.source);

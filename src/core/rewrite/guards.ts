@@ -1,6 +1,6 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, enclosing, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
 import { flat, lineOf, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
@@ -19,18 +19,60 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   requirePlainLibrary(match.sink.node.file);
   const reader = namesReader(match.sink.node);
   if (reader) refuse(`line ${lineOf(reader)} may read variables by their names (\`${shortly(reader)}\`)`);
+  const { keyword } = match.sink;
+  if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
+  if (match.code === 'IKB102' && match.minor)
+    refuse('the copies are a few rows among others that the layer reads: to multiply them apart would gain nothing');
   if (acrossFunctions && !match.local) return;
-  if (!match.local)
-    refuse('the copy is made in another function than the one that multiplies it; the two must be changed together');
-  if (facts.apart === 'loop') refuse('the copy is made outside the loop that multiplies it, or the other way round');
+  if (!match.local) refuse(elsewhere(match));
+  const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
+  if (facts.apart === 'loop') {
+    const inLoop = loopAround(match.sink.node, match.origin);
+    refuse(
+      inLoop
+        ? `the loop of line ${lineOf(inLoop)} multiplies the copy of line ${copied} again and again`
+        : `the copy of line ${copied} is made in a loop, or a function, that line ${multiplied} stands behind`,
+    );
+  }
   if (facts.apart)
-    refuse(`the copy and the product are in different ${facts.apart === 'branch' ? 'branches' : 'functions'}`);
+    refuse(`line ${multiplied} multiplies what comes from several branches, and only line ${copied} makes a copy`);
   const grad = gradModeBetween(match);
   if (grad) refuse(`line ${lineOf(grad)} turns gradients on again between the copy and the product`);
   const [write] = facts.inPlace;
   if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
   const [effect] = facts.effects.filter((node) => !isHarmless(node));
   if (effect) refuse(`line ${lineOf(effect)} may have side effects between the copy and the product`);
+}
+
+/** `self.model.bert`, as it is called. */
+const calleeOf = ({ sink }: Match): string => {
+  const call = callOf(sink.node);
+  return call ? flat(call.callee) : shortly(sink.node);
+};
+
+/** Where the product of a copy stands that is not of its function. */
+function elsewhere({ origin, sink }: Match): string {
+  const file = sink.node.file === origin.file ? '' : ` of ${sink.node.file.path}`;
+  const [maker, reader] = [functionName(origin), functionName(sink.node)];
+  const names = `made in ${maker ?? 'the file'} and multiplied in ${reader ?? 'the file'}`;
+  return `the copy is ${names} (line ${lineOf(sink.node)}${file}); the two must be changed together`;
+}
+
+/** `Attention.forward` */
+function functionName(node: Node): string | null {
+  const callee = enclosing(node, 'function_definition');
+  const owner = callee && enclosing(callee, 'class_definition');
+  const names = [owner, callee].flatMap((one) => (one ? (childOf(one, 'name') ?? []) : []));
+  return names.length > 0 ? `\`${names.map(textOf).join('.')}\`` : null;
+}
+
+/** A loop around `node` that `outside` is not in. */
+function loopAround(node: Node, outside: Node): Node | null {
+  for (let at = node.parent; at; at = at.parent) {
+    if (at.start <= outside.start && outside.end <= at.end) return null;
+    if (at.kind === 'for_statement' || at.kind === 'while_statement') return at;
+  }
+  return null;
 }
 
 /** A call in the functions around `node` that sees its variables by their names: `locals()`, `eval(..)`. */

@@ -46,8 +46,7 @@ export function layerOf(match: Match): Layer | null {
     ],
   });
   const made = constructor && callOf(constructor);
-  if (made && !/^(Linear|Conv[12]d)$/.test(made.method))
-    refuse(`\`${text}\` is an ${made.name}, not a plain linear layer`);
+  if (made && !/^(Linear|Conv[12]d)$/.test(made.method)) refuse(notLinear(text, made.name));
   const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
     (node) => enclosing(node, 'class_definition') ?? [],
   );
@@ -82,6 +81,15 @@ export function layerOf(match: Match): Layer | null {
   return named(`${text}[0]`, stages, again);
 }
 
+/** What of the modules that multiply is known to project inside, where nothing can be split. */
+function notLinear(text: string, made: string): string {
+  if (/(GRU|LSTM|RNN)(Cell)?\b/.test(made))
+    return `\`${text}\` is made by ${made}, which multiplies its input by all gates inside; it takes no product of a part`;
+  if (/(Attention|Transformer\w*)\b/.test(made))
+    return `\`${text}\` is made by ${made}, which projects its input inside and takes nothing projected`;
+  return `\`${text}\` is made by ${made}, not as a plain linear layer`;
+}
+
 /** How often the class around `node` assigns to `text`. */
 function assignments(node: Node, text: string): number {
   return assignmentsIn(enclosing(node, 'class_definition') ?? node.file.root).get(text)?.length ?? 0;
@@ -94,8 +102,7 @@ function requireNoOther(constructor: Node, text: string): void {
     const value = childOf(part, 'right');
     const made = value && callOf(value);
     if (!made || constructor.parent?.parent === value || !/^[A-Z]/.test(made.method)) continue;
-    if (!/^(Linear|Conv[12]d)$/.test(made.method))
-      refuse(`\`${text}\` is an ${made.name} at line ${lineOf(part)}, not a plain linear layer`);
+    if (!/^(Linear|Conv[12]d)$/.test(made.method)) refuse(notLinear(text, `${made.name} at line ${lineOf(part)}`));
   }
 }
 

@@ -175,7 +175,10 @@ function requireKept(draft: Draft, node: Node): void {
   visit(node, (part) => {
     if (part.kind !== 'identifier' || part.field === 'attribute') return;
     const own = occurrences(statement, textOf(part)).find(isBinding);
-    if (own) refuse(`line ${lineOf(own)} binds \`${textOf(own)}\` again, and stays`);
+    if (own)
+      refuse(
+        `line ${lineOf(own)} gives \`${textOf(own)}\` another value and stays, so that the one before cannot be read behind it`,
+      );
   });
 }
 

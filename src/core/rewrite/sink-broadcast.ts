@@ -20,6 +20,8 @@ import { lastRowWise, stageConditions, takesRowsTogether } from './row-wise';
 export function sinkBroadcast(match: Match): Written {
   const layer = layerOf(match);
   const { node, input, kind } = match.sink;
+  if (kind === 'multihead-attention' || kind === 'attention')
+    refuse('attention takes rows together: what it gives for equal queries is not copied from one');
   if (!input || (kind !== 'linear' && kind !== 'matmul')) refuse(`the result of a ${kind} is not mapped row by row`);
   const last = lastRowWise(node);
   const draft = { ...draftFor(node), target: statementOf(last), at: last };

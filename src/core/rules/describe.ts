@@ -5,6 +5,7 @@ import type { Match } from '../judge/match';
 import { type Node, positionOf } from '../python/syntax';
 import { benchHint } from './bench-hint';
 import { ruleFor } from './index';
+import type { Rule } from './rule';
 
 export function siteOf(node: Node): Site {
   const start = positionOf(node.file, node.start);
@@ -46,7 +47,13 @@ export function describe(
       bytesValue: bound(match.cost.bytes, match.bindings),
       flopsValue: bound(match.cost.flops, match.bindings),
     },
-    rewrites: materialized && !match.via ? rewritesFor(match) : [],
+    rewrites: !materialized ? [] : match.via ? fromElsewhere(match, rule) : rewritesFor(match),
     bench: benchHint(match),
   };
+}
+
+/** A copy that another file makes is not changed from here. */
+function fromElsewhere({ origin }: Match, { rewrites: [kind] }: Rule): readonly Rewrite[] {
+  const reason = `The copy is made in ${origin.file.path} (line ${positionOf(origin.file, origin.start).line}), which is not changed from here.`;
+  return kind ? [{ ...kind, tier: 'none', reason, edits: [] }] : [];
 }

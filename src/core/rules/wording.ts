@@ -29,7 +29,7 @@ export function copies(match: Match): string {
     replica.map.kind === 'indexed' ? /^arange\(\)\.repeat_interleave\((.*)\)$/.exec(replica.map.index)?.[1] : null;
   if (counts) return `as often as \`${short(counts)}\` says`;
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
-  const ratio = replica.ratio && !isOne(replica.ratio) ? factors([replica.ratio]) : null;
+  const ratio = replica.ratio && !isOne(replica.ratio) ? factors([match.named(replica.ratio)]) : null;
   const text = replica.mapText ?? ratio;
   return text === null || text.includes('?') ? 'many times' : `\`${short(text)}\` times`;
 }

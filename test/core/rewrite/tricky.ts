@@ -239,7 +239,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'no_grad around the copy',
     tier: 'none',
-    reason: /different branches/,
+    reason: /several branches/,
     forward: ['with torch.no_grad():', `    ${ROWS}`, `return ${SINK}`],
   },
   {
@@ -283,7 +283,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'a lambda’s default',
     tier: 'none',
-    reason: /the way in which/i,
+    reason: /does not plainly hold one copy/,
     forward: [ROWS, 'g = lambda u=u: u.sum()', `return ${SINK} + g()`],
   },
   {
@@ -453,7 +453,7 @@ const TEXT: readonly Tricky[] = [
   {
     title: 'two names for the copy',
     tier: 'none',
-    reason: /the way in which/i,
+    reason: /does not plainly hold one copy/,
     forward: ['u = v = user.repeat_interleave(n, dim=0)', `return ${SINK} + v.sum()`],
   },
 ];

@@ -50,6 +50,6 @@ describe('rewrites: a layer that a base class in another file makes', () => {
     'and replaces it later',
     ['', '    def shrink(self):', '        self.fc = nn.Identity()'],
     'none',
-    /`self\.fc` is an nn\.Identity at line 10|another module/,
+    /`self\.fc` is made by nn\.Identity at line 10|another module/,
   );
 });
