@@ -62,6 +62,7 @@ export function adviceMatch(
     first: false,
     bindings,
     size,
+    named: (dim) => dim,
     via: null,
     local: true,
     times: [],

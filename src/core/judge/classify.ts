@@ -31,7 +31,11 @@ function productCode(event: SinkEvent, hit: SinkHit, operand: Operand): RuleCode
 }
 
 const isMatrix = ({ operands }: SinkEvent, operand: Operand): boolean =>
-  operands.every((o) => o === operand || (axesWithReplica(o.value).length === 0 && (rankOf(o.value.shape) ?? 2) === 2));
+  operands.every(({ value }, i) => {
+    if (operands[i] === operand) return true;
+    const rank = rankOf(value.shape) ?? (value.content === 'parameter' ? null : 2);
+    return rank === 2 && axesWithReplica(value).length === 0;
+  });
 
 /** A product among those of an attention that is written out. Groups of channels stand where heads do, too. */
 const isAttention = ({ node, frame }: SinkEvent): boolean =>

@@ -6,7 +6,7 @@ import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
-import type { Tensor, Trail } from '../tensor/value';
+import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
 import { isFirstPass, needed, standing } from './conditions';
@@ -106,7 +106,12 @@ function matchOf(
   const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
   const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
   const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
-  const cost = costOf(dimsOf(hit.carrier)?.map(name) ?? null, hit.carrier.itemSize, work, name(first.ratio));
+  const cost = costOf(
+    (isAmbiguous(replica) ? null : dimsOf(hit.carrier))?.map(name) ?? null,
+    hit.carrier.itemSize,
+    work,
+    name(first.ratio),
+  );
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   if (code === 'IKB101' && isProjectedSum(form)) return null;
@@ -133,9 +138,10 @@ function matchOf(
     first: isFirstPass(origin, event.node),
     bindings,
     size: (dim) => bound(name(dim), bindings),
+    named: name,
     via: viaOf(replica.trail),
     local: isLocal(event, hit),
-    times: timesOf(hit, event),
+    times: timesOf(hit, event, name),
     minor:
       (hit.via === 'rows' && !isBatched(hit, operand, code)) ||
       (event.keyword !== null && code !== 'IKB201') ||
@@ -149,7 +155,7 @@ function matchOf(
 }
 
 /** How often where the same copy runs over several axes (`x.expand(b, t, -1)`): the sizes of all of them. */
-function timesOf(hit: SinkHit, event: SinkEvent): readonly (string | null)[] {
+function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): readonly (string | null)[] {
   const { start, path } = hit.replica.origin;
   const same = axesWithReplica(hit.carrier).filter(
     ({ replica: { origin } }) => origin.start === start && origin.path === path,
@@ -157,7 +163,7 @@ function timesOf(hit: SinkHit, event: SinkEvent): readonly (string | null)[] {
   if (same.length < 2) return [];
   return same.map(({ axis, replica }) => {
     const { mapText, ratio } = replicaFact(axis, hit.carrier, replica, event);
-    const text = mapText ?? factors([ratio]);
+    const text = mapText ?? factors([name(ratio)]);
     return text.includes('?') ? null : text;
   });
 }
@@ -186,6 +192,10 @@ const sizer =
       renamed(dim, (symbol) => nameOf(symbol, bindings, names)),
       bindings,
     );
+
+/** `x.repeat(n, 1, 1)` of unknown rank: which axis of x is the second one there depends on the rank. */
+const isAmbiguous = ({ of, map, argument }: Replica): boolean =>
+  map.kind === 'other' && argument === 0 && rankOf(of.shape) === null;
 
 /** Sizes of the carrier, where the rank is known. A copied axis of unknown size has no name in what was copied. */
 function dimsOf(t: Tensor) {

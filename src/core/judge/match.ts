@@ -54,6 +54,8 @@ export interface Match {
   readonly bindings: Readonly<Record<string, number>>;
   /** A dimension's value under the bindings, by the names that the source gives it; null when not known. */
   readonly size: (dim: Dim) => number | null;
+  /** A dimension by the names that the source gives it. */
+  readonly named: (dim: Dim) => Dim;
   /** Where the file under analysis takes part, when neither the broadcast nor its maker stands in it. */
   readonly via: Node | null;
   /** True when origin and sink are in the same function body: only then edits are possible. */

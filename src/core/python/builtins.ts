@@ -96,7 +96,7 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       if (numbers.length > 1 && numbers.every((n): n is number => n !== null))
         return int(constant(Math[name](...numbers)));
       return args.positional.every((v) => v.kind === 'int') && args.positional.length > 1
-        ? int(symbol(`${name}@${node.start}`))
+        ? int(symbol(`?@${node.start}`))
         : unknown();
     }
     case 'sum': {

@@ -2,10 +2,12 @@
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
 import { hitsOf, rowHitsOf } from '../tensor/contract';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
 import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, isBuiltin } from './builtins';
+import { broadcastTensors } from './disguised';
 import { allocate } from './expressions';
 import { constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
@@ -13,7 +15,7 @@ import type { Frame, Run } from './run';
 import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type LayerValue, type Value, args as argsOf, int } from './value';
+import { type Args, type LayerValue, type Value, args as argsOf, int, tuple } from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -66,9 +68,11 @@ function liftedList(args: Args, frame: Frame, run: Run, apply: (args: Args) => V
   const listed = list && (list.kind === 'ref' || list.kind === 'tuple') ? run.items(list, frame) : null;
   if (!listed || !listed.items.some((v) => v.kind === 'union')) return lifted(args, frame, apply);
   return lift(listed.items, frame.state.path, (items) =>
-    lifted({ ...args, positional: [{ kind: 'tuple', items, open: listed.open }, ...rest] }, frame, apply),
+    lifted({ ...args, positional: [{ ...tuple(items, listed.open), ...timesOf(listed) }, ...rest] }, frame, apply),
   );
 }
+
+const timesOf = ({ times }: { readonly times?: Dim }): { times?: Dim } => (times === undefined ? {} : { times });
 
 function callName(path: string, args: Args, node: Node, frame: Frame, run: Run): Value {
   const name = canonicalName(path);
@@ -95,7 +99,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   }
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
   if (name === 'torch.compile') return args.positional[0] ?? unknown();
-  if (name === 'torch.broadcast_tensors' || name === 'torch.meshgrid') return unknown();
+  if (name === 'torch.broadcast_tensors') return broadcastTensors(args, node, run);
+  if (name === 'torch.meshgrid') return unknown();
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
   if (/^nn\.utils\.(parametrizations\.)?(spectral_norm|weight_norm)$/.test(name)) {

@@ -80,8 +80,9 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
   if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
     return tensor(UNKNOWN_SHAPE, { content: 'constant', place });
+  const uniform = /^(new_)?(ones|zeros|full)(_like)?$/.test(kind);
   if (/_like$/.test(kind) && like?.kind === 'tensor')
-    return tensor(withoutReplicas(like.shape), { content: 'constant', place });
+    return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });
   if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
   const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
   const named = args.keywords.get('size');
@@ -89,5 +90,5 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
     ? null
     : asSizes(kind.endsWith('full') ? given.slice(0, 1) : named ? [named] : given, run, frame);
   const shape = sizes && sizes.length > 0 ? exactShape(sizes.map((s) => freeAxis(asDim(s)))) : UNKNOWN_SHAPE;
-  return tensor(shape, { content: 'constant', place });
+  return tensor(shape, { content: 'constant', place, uniform });
 }

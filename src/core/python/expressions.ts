@@ -7,6 +7,7 @@ import type { Tensor } from '../tensor/value';
 import { asDim, asTensor, placeOf } from './access';
 import { collectArgs } from './arguments';
 import { applyOperator } from './operators';
+import { filledOut } from './disguised';
 import type { HeapItem } from './heap';
 import { comprehension, iterate } from './iterate';
 import type { Frame, Run } from './run';
@@ -265,6 +266,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     );
     return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator));
   }
+  const filled = operator === '+' || operator === '*' ? filledOut(left, right, node) : null;
+  if (filled) return filled;
   if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
   if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
   if (operator === '*') return product([left, right], place);

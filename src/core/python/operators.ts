@@ -49,7 +49,7 @@ export function applyOperator(applied: Applied): Value {
     case 'create':
       return created(operator.name, args, place, run, frame);
     case 'create-random':
-      return { ...created('zeros', args, place, run, frame), content: 'random' };
+      return { ...created('zeros', args, place, run, frame), content: 'random', uniform: false };
     case 'create-index':
       return tensor(exactShape([freeAxis(args.positional.length === 1 ? asDim(args.positional[0]) : null)]), {
         content: 'index',

@@ -9,6 +9,8 @@ const PRODUCER = new RegExp(
     // Rows picked by an index whose name says that it is many-to-one.
     '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
     '\\benable_gqa\\s*=\\s*True',
+    // Copies that ones or zeros ask for.
+    '\\b(ones|zeros)\\([^()\\n]*\\)\\s*[*+]|[*+]\\s*(torch\\.)?(ones|zeros)\\(',
     // The same tensor stacked or concatenated several times.
     '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
     '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',

@@ -42,6 +42,8 @@ export interface TupleValue {
   readonly items: readonly Value[];
   /** More items of the same kinds may follow. */
   readonly open: boolean;
+  /** How often the only item is there. */
+  readonly times?: Dim;
 }
 
 export interface RefValue {

@@ -26,6 +26,7 @@ export function tensor(shape: Shape, more: Partial<Omit<Tensor, 'kind' | 'shape'
     form: more.form ?? null,
     content: more.content ?? 'data',
     noised: more.noised ?? false,
+    uniform: more.uniform ?? false,
     index: more.index ?? NO_INDEX,
     label: more.label ?? '',
     itemSize: more.itemSize ?? null,

@@ -111,6 +111,8 @@ export interface Tensor {
   readonly content: Content;
   /** A replica that random values were added to. */
   readonly noised: boolean;
+  /** Filled with one number: ones, zeros. */
+  readonly uniform: boolean;
   readonly index: IndexKind;
   /** How the source text calls it (`x`, `self.pos`), empty when it has no name: dimensions are named after it. */
   readonly label: string;

@@ -165,6 +165,23 @@ const CASES: Readonly<Record<string, string>> = {
         # ikbo: da=100, db=30
         a, b = x.view(-1, da), y.view(-1, db)
         return self.fc(torch.cat([a, b], dim=-1))  #? IKB401 -> fc #= fc`,
+  'copies asked for by ones': `
+        b, n, d = x.shape
+        c, e = user.shape
+        u = torch.ones(b, n, 1) * user[:, None]  #! IKB101 -> fc
+        return self.fc(torch.cat([u, x], dim=-1))  #= fc`,
+  'copies asked for by zeros': `
+        b, n, d = x.shape
+        c, e = user.shape
+        u = user.unsqueeze(1) + x.new_zeros(b, n, e)  #! IKB101 -> fc
+        return self.fc(torch.cat([u, x], dim=-1))  #= fc`,
+  broadcast_tensors: `
+        b, n, d = x.shape
+        c, e = user.shape
+        u, y = torch.broadcast_tensors(user.unsqueeze(1), x)  #! IKB101 -> fc
+        return self.fc(torch.cat([u, y], dim=-1))  #= fc`,
+  'a tensor stacked some number of times': `
+        return self.fc(torch.stack([user] * n, dim=1))  #! IKB102 -> fc #= fc`,
   'the same tensor stacked': `
         return self.fc(torch.stack([user] * 4, dim=1))  #! IKB102 -> fc #= fc`,
   'the same tensor concatenated': `
@@ -188,6 +205,16 @@ const CLEAN: Readonly<Record<string, string>> = {
   'ids repeated and then embedded': `
         ids = torch.arange(n).unsqueeze(0).expand(x.shape[0], -1)
         return self.fc(self.emb(ids) + x)`,
+  'ones that are filled afterwards': `
+        b, n, d = x.shape
+        c, e = user.shape
+        w = torch.ones(b, n, 1)
+        w[:, 0] = 0
+        return self.fc(w * user[:, None])`,
+  'noise of the size of ones': `
+        b, n, d = x.shape
+        c, e = user.shape
+        return self.fc(torch.rand(b, n, 1) * user[:, None])`,
   'embedding table lookup': `
         return self.fc(self.table[x])`,
   'top-k gather': `
