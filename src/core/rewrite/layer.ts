@@ -7,6 +7,7 @@ import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';
 import { firstOfList } from './listed-stages';
 import { requireUntouched } from './surgery';
+import { torchName } from './torch-name';
 
 export interface Layer {
   /** `self.fc`, or `self.mlp` when it is the first stage of that Sequential. */
@@ -46,7 +47,7 @@ export function layerOf(match: Match): Layer | null {
     ],
   });
   const made = constructor && callOf(constructor);
-  if (made && !/^(Linear|Conv[12]d)$/.test(made.method)) refuse(notLinear(text, made.name));
+  if (made && !/^(Linear|Conv[12]d)$/.test(torchName(made))) refuse(notLinear(text, made.name));
   const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
     (node) => enclosing(node, 'class_definition') ?? [],
   );
@@ -102,7 +103,7 @@ function requireNoOther(constructor: Node, text: string): void {
     const value = childOf(part, 'right');
     const made = value && callOf(value);
     if (!made || constructor.parent?.parent === value || !/^[A-Z]/.test(made.method)) continue;
-    if (!/^(Linear|Conv[12]d)$/.test(made.method)) refuse(notLinear(text, `${made.name} at line ${lineOf(part)}`));
+    if (!/^(Linear|Conv[12]d)$/.test(torchName(made))) refuse(notLinear(text, `${made.name} at line ${lineOf(part)}`));
   }
 }
 
@@ -162,7 +163,7 @@ function sequentialAround(
 ): { readonly stages: readonly Node[]; readonly target: string | null } | null {
   const whole = constructor.parent?.parent;
   const call = whole ? callOf(whole) : null;
-  if (!whole || !call || call.method !== 'Sequential' || call.splat || call.keywords.size > 0) return null;
+  if (!whole || !call || torchName(call) !== 'Sequential' || call.splat || call.keywords.size > 0) return null;
   const left = whole.parent?.kind === 'assignment' ? childOf(whole.parent, 'left') : null;
   return { stages: call.positional, target: left ? textOf(left) : null };
 }

@@ -3,6 +3,7 @@ import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../
 import { lineOf } from './edit';
 import { callOf, elements, unwrap } from './expression';
 import { assignmentsIn } from './file-index';
+import { torchName } from './torch-name';
 import { dominates, isBinding, occurrences } from './names';
 
 /**
@@ -26,7 +27,7 @@ export function firstOfList(constructor: Node, text: string, shown: string): rea
 function splattedList(value: Node): Node | null {
   const call = callOf(unwrap(value));
   const [only, ...more] = (call && childOf(call.node, 'arguments')?.children) ?? [];
-  if (!call || !/^((torch\.)?nn\.)?Sequential$/.test(call.name) || only?.kind !== 'list_splat' || more.length > 0) {
+  if (!call || torchName(call) !== 'Sequential' || only?.kind !== 'list_splat' || more.length > 0) {
     return null;
   }
   const [name] = only.children;

@@ -33,7 +33,7 @@ export interface Draft {
   /** Copies that stay because of another reader: a condition to print. */
   readonly stays: string[];
   /** Expressions that get a name in front of the statement that they stand in, in the order in which they ran. */
-  readonly hoists: { readonly site: Node; readonly line: string }[];
+  readonly hoists: { readonly site: Node; readonly line: string; readonly expression: Node }[];
   /** Names whose value the edits take away or change, from the statement on. */
   readonly changed: (Definition & { readonly name: string })[];
   /** Parts of the file that are written again somewhere else. */
@@ -139,7 +139,7 @@ export function hoist(draft: Draft, expression: Node, ending: string): string {
   if (known) return known.line.slice(0, known.line.indexOf(' '));
   const name = draft.fresh(`${rootName(expression)}_${ending}`);
   draft.emitted.push(expression);
-  draft.hoists.push({ site, line: `${name} = ${line}` });
+  draft.hoists.push({ site, line: `${name} = ${line}`, expression });
   return name;
 }
 
@@ -149,7 +149,10 @@ export function finished(draft: Draft, edits: readonly Edit[]): readonly Edit[] 
     const reader = draft.emitted.find((node) => node.start >= statement.end && occurrences(node, name).length > 0);
     if (reader) refuse(`line ${lineOf(reader)} computes with the copy \`${name}\` too`);
   }
-  for (const node of draft.emitted) requireKept(draft, node);
+  for (const node of draft.emitted) {
+    // What is named in front of its statement is read where it was.
+    if (!draft.hoists.some((one) => one.expression === node)) requireKept(draft, node);
+  }
   const made = [...draft.edits];
   for (const site of new Set(draft.hoists.map((one) => one.site))) {
     const lines = draft.hoists.filter((one) => one.site === site).map((one) => one.line);

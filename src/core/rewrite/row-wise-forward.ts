@@ -4,6 +4,7 @@ import { shortly } from './edit';
 import { argument, callOf, integer, unwrap } from './expression';
 import { assignmentsIn, indexOf } from './file-index';
 import { parameterRank } from './ranks';
+import { torchName } from './torch-name';
 import { FUNCTIONS, stageConditions } from './row-wise';
 import { isText } from './split-forward';
 
@@ -59,14 +60,15 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
       return found !== null;
     }
     if (!/^((torch\.)?nn\.)?\w+$/.test(call.name)) return false;
-    if (call.method === 'ModuleList') {
+    const made = torchName(call);
+    if (made === 'ModuleList') {
       const [list] = call.positional;
       const items =
         list?.kind === 'list_comprehension' ? list.children.slice(0, 1) : list?.kind === 'list' ? list.children : [];
       return listed && items.length > 0 && items.every((item) => isRowModule(item, false));
     }
-    if (listed && call.method !== 'Sequential') return false;
-    const stages = call.method === 'Sequential' ? (call.splat ? null : call.positional) : [call.node];
+    if (listed && made !== 'Sequential') return false;
+    const stages = made === 'Sequential' ? (call.splat ? null : call.positional) : [call.node];
     if (!stages) return false;
     const needed = stageConditions(stages, shortly(call.node));
     // Nothing is taken for row-wise on trust.

@@ -3,6 +3,7 @@ import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../
 import { argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 import { parameterRank } from './ranks';
+import { torchName } from './torch-name';
 
 export const FUNCTIONS: ReadonlySet<string> = new Set(
   'relu gelu silu sigmoid tanh leaky_relu elu selu celu softplus mish relu6 hardswish hardsigmoid logsigmoid'.split(
@@ -21,12 +22,12 @@ const CLASSES = new Set(
 export function isRowWiseModule(constructor: Node): boolean {
   const call = callOf(constructor);
   if (!call) return false;
-  if (call.method === 'Sequential')
-    return !call.splat && call.keywords.size === 0 && call.positional.every(isRowWiseModule);
-  if (/^(Log)?Softmax$/.test(call.method)) return integer(argument(call, 0, 'dim')) === -1;
+  const name = torchName(call);
+  if (name === 'Sequential') return !call.splat && call.keywords.size === 0 && call.positional.every(isRowWiseModule);
+  if (/^(Log)?Softmax$/.test(name)) return integer(argument(call, 0, 'dim')) === -1;
   const first = call.positional[0];
   // A LayerNorm over several axes takes rows together.
-  return CLASSES.has(call.method) && !(/Norm$/.test(call.method) && first !== undefined && /^[([]/.test(textOf(first)));
+  return CLASSES.has(name) && !(/Norm$/.test(name) && first !== undefined && /^[([]/.test(textOf(first)));
 }
 
 /** The last operator behind `sink` that works row by row and is the only one to read what comes before it. */
@@ -97,7 +98,10 @@ function constructorOf(node: Node, name: string): Node | null {
 export function stageConditions(stages: readonly Node[], text: string): readonly string[] | null {
   const unknown = stages.filter((stage) => !isRowWiseModule(stage));
   if (unknown.some(takesRowsTogether)) return null;
-  const name = (stage: Node): string => callOf(stage)?.method ?? '';
+  const name = (stage: Node): string => {
+    const call = callOf(stage);
+    return call ? torchName(call) : '';
+  };
   const random = unknown.filter((stage) => /Dropout|RReLU/.test(name(stage)));
   const drawn = [...new Set(random.map(name))].join(' and ');
   const batch = unknown.filter((stage) => /BatchNorm/.test(name(stage)));
@@ -120,5 +124,5 @@ export function takesRowsTogether(stage: Node): boolean {
     const dim = argument(call, 0, 'dim');
     return dim !== null && integer(dim) === 0;
   }
-  return /Pool[123]d$|^(LSTM|GRU|RNN|Softmax2d|MultiheadAttention|Transformer\w*|Flatten)$/.test(call.method);
+  return /Pool[123]d$|^(LSTM|GRU|RNN|Softmax2d|MultiheadAttention|Transformer\w*|Flatten)$/.test(torchName(call));
 }

@@ -60,6 +60,19 @@ for (const case_ of allCases()) {
       }
     });
 
+    it('leaves no finding of another rule in the place of its own', async () => {
+      const before = (await findingsOf(case_.bad)).map(({ rule }) => rule);
+      for (const { rewrite, text } of await rewritesOf(case_.bad)) {
+        if (text === null) continue;
+        const other = (await findingsOf(text)).filter(({ rule }) => !before.includes(rule));
+        assert.deepEqual(
+          other.map(({ rule, line, message }) => `${rule} ${line}: ${message}`),
+          [],
+          rewrite.id,
+        );
+      }
+    });
+
     it('is done after applying the safe ones', async () => {
       const options = { rules: new Set([case_.rule]), unsafe: false, prefer: null };
       const once = fixText(await theEngine(), 'model.py', case_.bad, options);

@@ -55,6 +55,15 @@ describe('rewrites: a layer that is not what its name says', () => {
     made('fc = nn.Linear(10, 8)', 'fc.register_forward_hook(print)', 'self.fc = fc'),
     refused(/wraps or hooks `self\.fc`/),
   );
+  it('goes by another name', () =>
+    expectRewrite(
+      modelText({
+        imports: ['import torch', 'import torch.nn as nn', 'from torch.nn import Linear as Lin, Sequential as Seq'],
+        init: ['self.fc = Seq(Lin(10, 8), nn.ReLU())'],
+      }),
+      'decompose',
+      { tier: 'safe', text: /self\.fc\[1:\]\(item_part/ },
+    ));
   check(
     'a Sequential of a list',
     made('ls = []', 'for _ in range(2):', '    ls += [nn.Linear(10, 10), nn.ReLU()]', 'self.fc = nn.Sequential(*ls)'),
