@@ -196,12 +196,14 @@ function tensorValue(model: Model, tensor: Tensor): string {
     return `["location": ${quoted(location)}, "offset": "${offset}"${length === null ? '' : `, "length": "${length}"`}]`;
   }
   const count = elementCount(tensor.dims);
-  const values = count <= MAX_ELEMENTS ? readValues(model.source, tensor, MAX_ELEMENTS) : null;
+  const values = count <= MAX_ELEMENTS && WRITTEN.has(tensor.element) ? readValues(model.source, tensor, MAX_ELEMENTS) : null;
   if (!values) return '{...}';
   const write = tensor.element === DOUBLE ? doubleText : FLOATS.has(tensor.element) ? floatText : intText;
   return `{${values.map(write).join(', ')}}`;
 }
 
+/** Element types that have a plain form as text: small floats and half bytes have none. */
+const WRITTEN = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16]);
 const DOUBLE = 11;
 const FLOATS = new Set([1, 10, 16]);
 

@@ -1,7 +1,7 @@
 /** Models made to hurt: the answer is a verdict or an error in words, soon and in little memory. */
 import assert from 'node:assert';
 import fc from 'fast-check';
-import { checkModel, memorySource, readModel, rewriteModel, showModel } from '../../../src/core/onnx';
+import { checkModel, memorySource, readModel, readModelText, rewriteModel, showModel } from '../../../src/core/onnx';
 import {
   bytesOf,
   concatBytes,
@@ -131,6 +131,20 @@ describe('onnx, hostile models', function () {
         output('c'),
       ),
     );
+  });
+
+  it('takes sizes below zero for sizes that are not known', () => {
+    const shape = encodeInts('shape', [2], [-3n, 1n]);
+    check(model(shape, node('ConstantOfShape', ['shape'], ['a']), node('Expand', ['x', 'a'], ['y']), input('x', 'B')));
+  });
+
+  it('shows values that have no form as text as left out, and graphs whose names need quotes', () => {
+    const odd = message(5, varintOf(1, 1), varintOf(2, 19), textOf(8, 'w'), varintOf(5, 7)); // float8
+    const body = message(5, textOf(1, 'body'), message(6, textOf(2, 'a:b'), output('z')), varintOf(20, 5));
+    const read = readModel(memorySource(model(odd, node('Loop', ['w'], ['y'], { copied: [body] }), output('y'))));
+    const { text } = showModel(read);
+    assert.match(text, /float8e5m2\[1\] w = \{\.\.\.\}/);
+    assert.equal(showModel(readModelText(text).model).text, text);
   });
 
   it('takes a graph of 20,000 nodes in one chain, and a wide one', function () {

@@ -41,7 +41,8 @@ export function countOf(shape: readonly Dim[]): number | null {
   let count = 1;
   for (const dim of shape) {
     const size = valueOf(dim);
-    if (size === null) return null;
+    // A damaged model may say anything.
+    if (size === null || size < 0 || !Number.isInteger(size)) return null;
     count *= size;
   }
   return count;

@@ -46,12 +46,14 @@ function parseValue(lexer: Lexer, graph: () => Uint8Array, type: number | null):
     return [[], type ?? OTHER];
   }
   const token = lexer.peek();
-  const scalar = scalarOf(token, type);
+  // The name of a graph may be quoted, as a text is.
+  const isBody = isGraph(lexer.source, token);
+  const scalar = isBody ? null : scalarOf(token, type);
   if (scalar) {
     lexer.next();
     return [[scalar.single], scalar.type];
   }
-  if (isGraph(lexer.source, token)) {
+  if (isBody) {
     const graphs = [graph()];
     while (!lexer.is(',') && !lexer.is('>')) graphs.push(graph());
     if (type === GRAPHS || graphs.length > 1) return [graphs.map((g) => bytesOf(11, g)), GRAPHS];
