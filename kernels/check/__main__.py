@@ -18,6 +18,7 @@ import concat_linear
 import linear_compression
 import native
 import timing
+import tune
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -135,6 +136,11 @@ def main():
     parser.add_argument("--edges", type=int, default=64, help="edge shapes to check")
     parser.add_argument("--repeats", type=int, default=50, help="repeats at full size that must be bit-identical")
     parser.add_argument("--sweep", action="store_true", help="also time linear compression over batches and ratios")
+    parser.add_argument(
+        "--tune", nargs="?", const="", metavar="FILE",
+        help="measure which kernel and tile each class of shapes gets by default, and write that to this machine's cache "
+        "($XDG_CACHE_HOME/ikbo-lens/tuned, read by every process that opens the device later) or to FILE; nothing else is done",
+    )  # fmt: skip
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--no-time", action="store_true")
     parser.add_argument("--json", help="file for the times")
@@ -143,6 +149,9 @@ def main():
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
     library = [native.Library(path) for path in options.library]
+    if options.tune is not None:
+        tune.tune(library[0], [DTYPES[dtype] for dtype in options.dtypes], card()["nvidia-smi"].split(",")[0], options.tune or None)
+        return
     start, failures, record = time.time(), [], {"card": card(), "regimes": options.regimes}
     if not options.no_check:
         for operator in options.operators:

@@ -1,6 +1,5 @@
 """Attention: a problem with its reference, the checks, and the arms of the timing."""
 
-import ctypes as c
 import itertools
 import random
 from dataclasses import dataclass
@@ -11,20 +10,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import native
 from guard import Guarded, normal, relative_error
-
-
-class AttentionShape(c.Structure):
-    _fields_ = [
-        *((name, c.c_int32) for name in ("dtype", "stage", "map_kind", "index_bits")),
-        *((name, c.c_int64) for name in ("repeats", "batch", "users", "queries", "heads", "key_heads", "head_width", "keys", "total_keys")),
-        *((name, c.c_int32) for name in ("ragged", "want_lse")),
-        ("scale", c.c_float),
-        ("reserved", c.c_int32),
-    ]
-
-
-class AttentionArgs(c.Structure):
-    _fields_ = [(name, c.c_void_p) for name in ("q", "k", "v", "key_offsets", "index", "out", "lse")]
 
 
 @dataclass(frozen=True)
@@ -148,22 +133,20 @@ class Problem:
 
         return torch.stack([out.transpose(0, 1) for out in self.by_user(candidates, attend)])
 
-    def native(self, library, stage, lse=False):
+    def native(self, library, stage, lse=False, tile=0):
         s = self.shape
         kind, bits, repeats = native.map_fields(s.map, s.batch, s.users, self.index)
-        shape = AttentionShape(
+        shape = native.abi.AttentionShape(
             dtype=native.DTYPES[s.dtype], stage=native.STAGES[stage], map_kind=kind, index_bits=bits, repeats=repeats,
             batch=s.batch, users=s.users, queries=s.queries, heads=s.heads, key_heads=s.key_heads, head_width=s.width, keys=s.keys,
-            total_keys=0 if self.offsets is None else int(self.offsets[-1]), ragged=self.offsets is not None, want_lse=lse, scale=self.scale,
+            total_keys=0 if self.offsets is None else int(self.offsets[-1]), ragged=self.offsets is not None, want_lse=lse, scale=self.scale, tile=tile,
         )  # fmt: skip
-        args = AttentionArgs(
+        args = native.abi.AttentionArgs(
             self.q.tensor.data_ptr(), self.k.tensor.data_ptr(), self.v.tensor.data_ptr(),
             0 if self.offsets is None else self.offsets.data_ptr(), 0 if self.index is None else self.index.data_ptr(),
             self.out.tensor.data_ptr(), self.lse.tensor.data_ptr() if lse else 0,
         )  # fmt: skip
-        for verb in ("prepare", "run"):
-            getattr(library.lib, f"ikbo_attention_{verb}").argtypes = [c.c_void_p] * 3
-        return library.operator("attention", shape, args)
+        return library.operator("attention", shape, args, self)
 
 
 def stages_of(shape, stages):

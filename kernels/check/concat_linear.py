@@ -93,19 +93,19 @@ class Problem:
     def eager(self):
         return self.finish(sum((x @ w.T)[rows] for x, w, rows in zip(self.x, self.weights(), self.rows_of)))
 
-    def native(self, library, stage):
+    def native(self, library, stage, tile=0):
         s = self.shape
-        shape = native.ConcatLinearShape(
+        shape = native.abi.ConcatLinearShape(
             dtype=native.DTYPES[s.dtype], activation=native.ACTIVATIONS[s.activation], stage=native.STAGES[stage],
-            blocks=len(s.blocks), has_bias=s.bias, rows=s.rows, outputs=s.outputs,
+            blocks=len(s.blocks), has_bias=s.bias, tile=tile, rows=s.rows, outputs=s.outputs,
             weight_stride=self.weight.tensor.stride(0), out_stride=self.out.tensor.stride(0),
         )  # fmt: skip
-        args = native.ConcatLinearArgs(weight=self.weight.tensor.data_ptr(), out=self.out.tensor.data_ptr())
+        args = native.abi.ConcatLinearArgs(weight=self.weight.tensor.data_ptr(), out=self.out.tensor.data_ptr())
         if s.bias:
             args.bias = self.bias.data_ptr()
         for i, (b, x, index) in enumerate(zip(s.blocks, self.x, self.index)):
             kind, bits, repeats = native.map_fields(b.map, s.rows, x.shape[0], index)
-            shape.block[i] = native.Block(x.shape[0], b.width, x.stride(0), kind, bits, repeats)
+            shape.block[i] = native.abi.Block(x.shape[0], b.width, x.stride(0), kind, bits, repeats)
             args.x[i] = x.data_ptr()
             if index is not None:
                 args.index[i] = index.data_ptr()

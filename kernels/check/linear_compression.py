@@ -73,15 +73,16 @@ class Problem:
         wu, wc = self.weights()
         return torch.matmul(wc, self.candidate.tensor) + torch.matmul(wu, self.user.tensor)[self.user_of]
 
-    def native(self, library, stage):
+    def native(self, library, stage, tile=0):
         s = self.shape
         kind, bits, repeats = native.map_fields(s.map, s.batch, s.users, self.index)
-        shape = native.LinearCompressionShape(
+        shape = native.abi.LinearCompressionShape(
             dtype=native.DTYPES[s.dtype], stage=native.STAGES[stage], map_kind=kind, index_bits=bits, repeats=repeats,
             batch=s.batch, users=s.users, outputs=s.outputs, columns=s.columns, user_width=s.user_width,
             candidate_width=s.candidate_width, weight_stride=self.weight.tensor.stride(0), candidate_first=s.candidate_first,
+            tile=tile,
         )  # fmt: skip
-        args = native.LinearCompressionArgs(
+        args = native.abi.LinearCompressionArgs(
             self.user.tensor.data_ptr(), self.candidate.tensor.data_ptr(), 0 if self.index is None else self.index.data_ptr(),
             self.weight.tensor.data_ptr(), self.out.tensor.data_ptr(),
         )  # fmt: skip

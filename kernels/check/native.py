@@ -2,52 +2,19 @@
 
 import ctypes as c
 import os
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
-DTYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
-MAPS = {"none": 0, "repeats": 1, "index": 2, "all": 3}
-STAGES = {"materialized": 0, "decomposed": 1, "aligned": 2, "fused": 3, "warp-specialized": 4, "best": 100}
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+from ikbo_lens import abi  # noqa: E402
+
+DTYPES = abi.DTYPES
+MAPS = {"none": abi.NONE, "repeats": abi.REPEATS, "index": abi.INDEX, "all": abi.ALL}
+STAGES = {"materialized": 0, "decomposed": 1, "aligned": 2, "fused": 3, "warp-specialized": 4, "best": abi.BEST}
 ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "silu": 3}
-MAX_BLOCKS = 16
-
-
-class LinearCompressionShape(c.Structure):
-    _fields_ = [
-        *((name, c.c_int32) for name in ("dtype", "stage", "map_kind", "index_bits")),
-        *((name, c.c_int64) for name in ("repeats", "batch", "users", "outputs", "columns", "user_width", "candidate_width", "weight_stride")),
-        *((name, c.c_int32) for name in ("candidate_first", "reserved")),
-    ]
-
-
-class LinearCompressionArgs(c.Structure):
-    _fields_ = [(name, c.c_void_p) for name in ("user", "candidate", "index", "weight", "out")]
-
-
-class Block(c.Structure):
-    _fields_ = [
-        *((name, c.c_int64) for name in ("source_rows", "width", "row_stride")),
-        *((name, c.c_int32) for name in ("map_kind", "index_bits")),
-        ("repeats", c.c_int64),
-    ]
-
-
-class ConcatLinearShape(c.Structure):
-    _fields_ = [
-        *((name, c.c_int32) for name in ("dtype", "activation", "stage", "blocks", "has_bias", "reserved")),
-        *((name, c.c_int64) for name in ("rows", "outputs")),
-        ("block", Block * MAX_BLOCKS),
-        *((name, c.c_int64) for name in ("weight_stride", "out_stride")),
-    ]
-
-
-class ConcatLinearArgs(c.Structure):
-    _fields_ = [
-        ("x", c.c_void_p * MAX_BLOCKS),
-        ("index", c.c_void_p * MAX_BLOCKS),
-        *((name, c.c_void_p) for name in ("weight", "bias", "out")),
-    ]
 
 
 class IkboError(RuntimeError):
@@ -59,15 +26,7 @@ class IkboError(RuntimeError):
 class Library:
     def __init__(self, path=None):
         self.lib = c.CDLL(path or os.environ["IKBO_LIBRARY"])
-        self.lib.ikbo_last_error.restype = c.c_char_p
-        self.lib.ikbo_op_kernel.restype = c.c_char_p
-        self.lib.ikbo_op_kernel.argtypes = [c.c_void_p]
-        self.lib.ikbo_op_destroy.argtypes = [c.c_void_p]
-        self.lib.ikbo_op_workspace_bytes.restype = c.c_size_t
-        self.lib.ikbo_op_workspace_bytes.argtypes = [c.c_void_p]
-        for operator in ("linear_compression", "concat_linear"):
-            for verb in ("prepare", "run"):
-                getattr(self.lib, f"ikbo_{operator}_{verb}").argtypes = [c.c_void_p, c.c_void_p, c.c_void_p]
+        abi.declare(self.lib)
         torch.cuda.current_stream()  # torch makes the primary context first
         self.device = c.c_void_p()
         self.check(self.lib.ikbo_device_open(c.c_int32(torch.cuda.current_device()), c.byref(self.device)))
@@ -93,11 +52,17 @@ class Library:
 
             run.owner = owner
             run.kernel = self.lib.ikbo_op_kernel(op).decode()
+            run.shape_class = self.lib.ikbo_op_class(op).decode()
             run.workspace = self.lib.ikbo_op_workspace_bytes(op)
             yield run
             torch.cuda.synchronize()
         finally:
             self.lib.ikbo_op_destroy(op)
+
+
+def tuned_file(library):
+    """Where the library looks for choices measured on this machine."""
+    return library.lib.ikbo_tuned_file(library.device).decode()
 
 
 def map_fields(kind, rows, source_rows, index=None):

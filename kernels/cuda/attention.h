@@ -96,8 +96,9 @@ struct AttentionPlanParams {
     int32_t *cursor;      // [users]
     int32_t *ranked;      // [users] by descending number of keys
     int32_t *order;       // [batch] candidates by user
-    AttentionTile *tiles; // room for all: see native/cuda/attention.cc
+    AttentionTile *tiles; // room for all: see native/cuda/attention_planned.cc
     AttentionPlanHeader *header;
+    int32_t trap; // on what is wrong: nobody reads the header before the plan is used
 };
 
 // Where row r of a unit comes from: slot of the unit, query and head in the slot.
@@ -111,6 +112,7 @@ struct AttentionParams {
     const AttentionTile *tiles;
     const int32_t *order;
     const int32_t *key_offsets; // NULL when dense
+    const AttentionPlanHeader *header; // read where tile_count is negative: the host does not know it
     int32_t tile_count;
     int32_t keys; // of every user when dense
     int32_t queries, heads, group;

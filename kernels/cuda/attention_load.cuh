@@ -29,7 +29,7 @@ struct AttentionShared {
 template <AttentionBuild B>
 IKBO_DEVICE AttentionTile tile_at(const AttentionParams &p, int turn) {
     const int index = (turn * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)) / B.cluster;
-    if (index >= p.tile_count) return {-1, 0, 0, 0};
+    if (index >= (p.tile_count < 0 ? __ldg(&p.header->tiles) : p.tile_count)) return {-1, 0, 0, 0};
     const int4 t = __ldg(reinterpret_cast<const int4 *>(p.tiles + index));
     return {t.x, t.y, t.z, t.w};
 }

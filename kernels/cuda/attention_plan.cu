@@ -175,7 +175,10 @@ IKBO_DEVICE void list_tiles(const AttentionPlanParams &p, Scratch &scratch) {
 
 extern "C" __global__ void __launch_bounds__(ikbo::kThreads, 1) ikbo_attention_plan(const ikbo::AttentionPlanParams p) {
     __shared__ ikbo::Scratch scratch;
-    if (!ikbo::check(p, scratch)) return;
+    if (!ikbo::check(p, scratch)) {
+        if (p.trap != 0) __trap();
+        return;
+    }
     ikbo::group_by_user(p, scratch);
     ikbo::rank_users(p, scratch);
     ikbo::list_tiles(p, scratch);

@@ -422,13 +422,13 @@ IKBO_DEVICE void mma_16x8x16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
 IKBO_DEVICE void copy_16(uint32_t to, const void *from, int valid) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
 }
-// The same for all 16 bytes or none: cheaper than a count that is only known at run time.
-IKBO_DEVICE void copy_16_or_zeros(uint32_t to, const void *from, bool zeros) {
+// 16 bytes, or nothing at all: neither side is touched then.
+IKBO_DEVICE void copy_16_if(bool copies, uint32_t to, const void *from) {
     asm volatile(
         "{\n.reg .pred p;\n"
         "setp.ne.b32 p, %2, 0;\n"
-        "cp.async.cg.shared.global [%0], [%1], 16, p;\n}" ::"r"(to),
-        "l"(from), "r"(static_cast<int>(zeros))
+        "@p cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+        "l"(from), "r"(static_cast<int>(copies))
         : "memory");
 }
 // As copy_16 for 4 bytes.

@@ -205,7 +205,10 @@ Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
 
 } // namespace
 
-Operator<Args> cuda_attention(const SharedContext &context, const Shape &s) {
+Operator<Args> cuda_attention(const SharedContext &context, const Shape &shape) {
+    // A class of shapes holds some that only stages 0 and 1 take.
+    const std::string refusal = shape.dtype == IKBO_FP32 || shape.key_heads == 0 ? "" : planned_attention_refusal(context, shape);
+    const Shape s = refusal.empty() ? with_choice(*context, shape) : shape;
     if (s.dtype == IKBO_FP32)
         fail(IKBO_UNSUPPORTED, "attention on CUDA takes fp16 and bf16, not fp32; use a 16-bit type or the CPU device");
     if (s.batch == 0 || s.queries == 0 || s.heads == 0 || s.head_width == 0)
@@ -218,7 +221,6 @@ Operator<Args> cuda_attention(const SharedContext &context, const Shape &s) {
     if (s.batch > INT32_MAX || s.queries * (s.heads / s.key_heads) > INT32_MAX || s.keys > INT32_MAX - 512 ||
         s.total_keys > INT32_MAX)
         fail(IKBO_UNSUPPORTED, "attention on CUDA counts candidates, query rows of a candidate and keys in 32 bits");
-    const std::string refusal = planned_attention_refusal(context, s);
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage
                           : refusal.empty()          ? IKBO_STAGE_WARP_SPECIALIZED
                                                      : IKBO_STAGE_DECOMPOSED;

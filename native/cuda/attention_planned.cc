@@ -24,8 +24,8 @@ NamedBuild choose(const Shape &s, const AttentionUnits &units) {
     const double users = static_cast<double>(std::max<int64_t>(1, std::min(s.users, s.batch)));
     const double units_of_head = static_cast<double>(s.batch * units.chunks) / static_cast<double>(units.pack) / users;
     const bool narrow = s.head_width == 64;
-    if (units_of_head <= (narrow ? attention_d64 : attention_d128).tile_units())
-        return narrow ? NamedBuild{"attention_d64", attention_d64} : NamedBuild{"attention_d128", attention_d128};
+    const bool alone = s.tile != 0 ? s.tile == 1 : units_of_head <= (narrow ? attention_d64 : attention_d128).tile_units();
+    if (alone) return narrow ? NamedBuild{"attention_d64", attention_d64} : NamedBuild{"attention_d128", attention_d128};
     return narrow ? NamedBuild{"attention_d64_c2", attention_d64_c2} : NamedBuild{"attention_d128_c2", attention_d128_c2};
 }
 
@@ -47,27 +47,32 @@ class Planned {
         if (clusters_ < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a block of %s", name.c_str());
 
         const int64_t full = s_.batch * units_.chunks / (units_.pack * build_.tile_units());
-        const int64_t tiles = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
+        most_tiles_ = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
         counts_ = Buffer(context, size(s_.users + 1) * 4, "candidates per user");
         cursor_ = Buffer(context, size(s_.users) * 4, "places of users");
         ranked_ = Buffer(context, size(s_.users) * 4, "users by length");
         order_ = Buffer(context, size(s_.batch) * 4, "candidates by user");
-        tiles_ = Buffer(context, size(tiles) * sizeof(AttentionTile), "the tiles");
+        tiles_ = Buffer(context, size(most_tiles_) * sizeof(AttentionTile), "the tiles");
         header_ = Buffer(context, sizeof(AttentionPlanHeader), "the plan");
         work_ = work();
     }
 
     void prepare(const Args &args, CUstream stream) {
         const CurrentContext current(context_->handle);
+        CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
+        check(driver().StreamIsCapturing(stream, &captured), "asking whether the stream is captured");
+        const bool waits = captured == CU_STREAM_CAPTURE_STATUS_NONE;
         Launch how;
         how.threads = attention_plan_threads;
-        launch(plan_kernel_, how, stream, plan(args));
+        AttentionPlanParams params = plan(args);
+        params.trap = !waits;
+        launch(plan_kernel_, how, stream, params);
+        if (!waits) return set_tiles(-1, most_tiles_);
         check(driver().StreamSynchronize(stream), "waiting for the plan of attention");
         AttentionPlanHeader header;
         check(driver().MemcpyDtoH(&header, reinterpret_cast<CUdeviceptr>(header_.data()), sizeof header), "reading the plan");
         refuse(header);
-        work_.tile_count = header.tiles;
-        launch_.grid[0] = launch_.cluster * static_cast<unsigned>(std::min(clusters_, header.tiles));
+        set_tiles(header.tiles, header.tiles);
     }
 
     void run(const Args &args, CUstream stream) {
@@ -83,6 +88,12 @@ class Planned {
     std::string kernel() const { return kernel_.name; }
 
   private:
+    // `count` is negative where only the device will know it; then there are `most` at most.
+    void set_tiles(int32_t count, int64_t most) {
+        work_.tile_count = count;
+        launch_.grid[0] = launch_.cluster * static_cast<unsigned>(std::min<int64_t>(clusters_, most));
+    }
+
     AttentionPlanParams plan(const Args &args) const {
         AttentionPlanParams p{};
         p.index = args.index;
@@ -111,6 +122,7 @@ class Planned {
         AttentionParams p{};
         p.tiles = static_cast<const AttentionTile *>(tiles_.data());
         p.order = static_cast<const int32_t *>(order_.data());
+        p.header = static_cast<const AttentionPlanHeader *>(header_.data());
         p.keys = static_cast<int32_t>(s_.keys);
         p.queries = static_cast<int32_t>(s_.queries);
         p.heads = static_cast<int32_t>(s_.heads);
@@ -163,6 +175,7 @@ class Planned {
     AttentionUnits units_;
     AttentionBuild build_{};
     int clusters_ = 0;
+    int64_t most_tiles_ = 0;
     Kernel plan_kernel_, kernel_;
     Launch launch_;
     Buffer counts_, cursor_, ranked_, order_, tiles_, header_;

@@ -39,7 +39,8 @@ class WarpSpecialized {
             depth += round_up(block.width, kRingBlockK);
             work_.end_block[work_.inputs++] = static_cast<int32_t>(depth / kRingBlockK);
         }
-        const int widest = *std::rbegin(kConcatWidths);
+        const auto [least, most] = std::minmax_element(std::begin(kConcatWidths), std::end(kConcatWidths));
+        const int widest = s_.tile == 0 ? *most : std::clamp(s_.tile, *least, *most);
         width_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * widest));
         width_ =
             *std::lower_bound(std::begin(kConcatWidths), std::end(kConcatWidths), parts(s_.outputs, 2 * width_pairs_));

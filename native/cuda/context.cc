@@ -7,6 +7,8 @@
 
 namespace ikbo {
 
+extern const char *const tuned_rows_h100; // kernels/tuned/h100.txt
+
 Context::Context(int32_t ordinal) {
     const Driver &cuda = driver();
     check(cuda.DeviceGet(&device, ordinal), "opening CUDA device %d", ordinal);
@@ -16,6 +18,14 @@ Context::Context(int32_t ordinal) {
     multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     const CurrentContext current(handle);
     check(cuda.MemAlloc(&fault, sizeof(int32_t)), "allocating the word for wrong indices");
+    constexpr int fewest_of_an_h100 = 114; // multiprocessors
+    choices_ = load_choices(hopper() && multiprocessors >= fewest_of_an_h100 ? tuned_rows_h100 : "", tuned_file());
+}
+
+std::string Context::tuned_file() const {
+    char name[128] = {};
+    check(driver().DeviceGetName(name, sizeof name, device), "reading the device's name");
+    return ikbo::tuned_file(name, text("%d.%d", driver().version / 1000, driver().version % 1000 / 10));
 }
 
 Context::~Context() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "driver.h"
+#include "tuned.h"
 
 namespace ikbo {
 
@@ -37,6 +38,10 @@ class Context {
     // Whether kernels built for sm_90a run here.
     bool hopper() const { return capability == 90; }
 
+    // What was measured for shapes of this class; IKBO_STAGE_BEST where nothing was.
+    template <class Shape> Choice choice(const Shape &shape) const { return choices_.find(class_of(shape)); }
+    std::string tuned_file() const;
+
     // Where a kernel says that an index is wrong: an int32 that whoever holds the mutex may use.
     CUdeviceptr fault = 0;
     mutable std::mutex fault_mutex;
@@ -49,6 +54,7 @@ class Context {
   private:
     mutable std::mutex mutex_;
     mutable std::map<std::string, CUmodule> modules_;
+    Choices choices_;
 };
 
 using SharedContext = std::shared_ptr<const Context>;

@@ -150,6 +150,7 @@ Backend open_cuda(int32_t ordinal) {
 
     Backend b;
     b.info = describe(*context, ordinal);
+    b.tuned_file = context->tuned_file();
     b.allocate = [context](std::size_t bytes) {
         const CurrentContext current(context->handle);
         CUdeviceptr memory = 0;
@@ -194,8 +195,8 @@ Backend open_cuda(int32_t ordinal) {
         const auto recording = std::make_shared<Recording>(context, issue, iterations, flush_bytes);
         return [recording] { return recording->replay(); };
     };
-    b.concat_linear = [context](const ikbo_concat_linear_shape &shape) { return cuda_concat_linear(context, shape); };
-    b.linear_compression = [context](const ikbo_linear_compression_shape &shape) { return cuda_linear_compression(context, shape); };
+    b.concat_linear = [context](const ikbo_concat_linear_shape &shape) { return cuda_concat_linear(context, with_choice(*context, shape)); };
+    b.linear_compression = [context](const ikbo_linear_compression_shape &shape) { return cuda_linear_compression(context, with_choice(*context, shape)); };
     b.attention = [context](const ikbo_attention_shape &shape) { return cuda_attention(context, shape); };
     return b;
 }

@@ -79,12 +79,15 @@ void check(CUresult result, const char *doing, ...) {
 }
 
 CurrentContext::CurrentContext(CUcontext context) {
-    check(driver().CtxPushCurrent(context), "entering the device's context");
+    CUcontext current = nullptr;
+    check(driver().CtxGetCurrent(&current), "asking for the current context");
+    pushed_ = current != context;
+    if (pushed_) check(driver().CtxPushCurrent(context), "entering the device's context");
 }
 
 CurrentContext::~CurrentContext() {
     CUcontext popped = nullptr;
-    (void)driver().CtxPopCurrent(&popped);
+    if (pushed_) (void)driver().CtxPopCurrent(&popped);
 }
 
 } // namespace ikbo

@@ -26,6 +26,7 @@ namespace ikbo {
     X(DeviceTotalMem, 3020, cuDeviceTotalMem_v2)                                                                       \
     X(DevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)                                                          \
     X(DevicePrimaryCtxRelease, 11000, cuDevicePrimaryCtxRelease_v2)                                                    \
+    X(CtxGetCurrent, 4000, cuCtxGetCurrent)                                                                            \
     X(CtxPushCurrent, 4000, cuCtxPushCurrent_v2)                                                                       \
     X(CtxPopCurrent, 4000, cuCtxPopCurrent_v2)                                                                         \
     X(MemAlloc, 3020, cuMemAlloc_v2)                                                                                   \
@@ -71,13 +72,17 @@ const Driver &driver();
 // Throws Error with what was attempted and the driver's own name and words for the failure.
 __attribute__((format(printf, 2, 3))) void check(CUresult result, const char *doing, ...);
 
-// Makes a device's primary context current for a scope. The primary context is shared with PyTorch and others.
+// Makes a device's primary context current for a scope; costs nothing to speak of where it is already, as it is for callers of
+// PyTorch, which shares it.
 class CurrentContext {
   public:
     explicit CurrentContext(CUcontext context);
     ~CurrentContext();
     CurrentContext(const CurrentContext &) = delete;
     CurrentContext &operator=(const CurrentContext &) = delete;
+
+  private:
+    bool pushed_;
 };
 
 } // namespace ikbo

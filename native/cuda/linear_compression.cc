@@ -169,7 +169,8 @@ class WarpSpecialized {
         : context_(context), s_(shape), layout_(context, shape.dtype), user_weight_(context, shape, true),
           candidate_weight_(context, shape, false), user_of_(context, size(shape.batch * 4), "the map"),
           counters_(context, 2 * sizeof(uint32_t), "counters") {
-        row_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * *std::rbegin(kCompressionRows)));
+        const auto [least, most] = std::minmax_element(std::begin(kCompressionRows), std::end(kCompressionRows));
+        row_pairs_ = static_cast<int32_t>(parts(s_.outputs, 2 * (s_.tile == 0 ? *most : std::clamp(s_.tile, *least, *most))));
         rows_ = *std::lower_bound(std::begin(kCompressionRows), std::end(kCompressionRows),
                                   parts(s_.outputs, 2 * row_pairs_));
 

@@ -27,6 +27,16 @@ template <class Args, class Implementation> Operator<Args> wrap(std::shared_ptr<
         [implementation] { return implementation->kernel(); }};
 }
 
+// The shape with what was measured for its class, where its caller leaves the choice open. The last stage stays an open choice: it
+// has a way out for arguments that it cannot take.
+template <class Shape> Shape with_choice(const Context &context, Shape shape) {
+    if (shape.stage != IKBO_STAGE_BEST || shape.tile != 0) return shape;
+    const Choice choice = context.choice(shape);
+    shape.tile = choice.tile;
+    if (choice.stage < IKBO_STAGE_WARP_SPECIALIZED) shape.stage = choice.stage;
+    return shape;
+}
+
 // Whether the copy engine can start there.
 inline bool copy_aligned(const void *pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 

@@ -18,6 +18,15 @@ int32_t granule(const void *base, int64_t row, int64_t matrix) {
     return all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 2;
 }
 
+// Rows so far apart are left to the unaligned kernels, which count in 64 bits.
+constexpr int64_t most_aligned_stride = int64_t{1} << 24;
+
+// Whether the kernels for aligned operands may be used: B must not end within 8 columns.
+bool aligned(const GemmWork &work, ContiguousIn b) {
+    return work.a_granule == 16 && work.b_granule == 16 && (b == ContiguousIn::k || work.n % 8 == 0) &&
+           std::max(work.a_row, work.b_row) < most_aligned_stride;
+}
+
 template <class Tile> int64_t tiles(const GemmWork &work) {
     const auto parts = [](int64_t total, int64_t part) { return (total + part - 1) / part; };
     return parts(work.m, Tile::rows) * parts(work.n, Tile::columns) * work.batch;
@@ -38,7 +47,7 @@ constexpr int64_t group = 8; // elements of 16 bytes
 } // namespace
 
 Product::Product(const SharedContext &context, int32_t dtype, ContiguousIn b)
-    : multiprocessors_(context->multiprocessors), overlaps_(context->capability >= 90) {
+    : b_(b), multiprocessors_(context->multiprocessors), overlaps_(context->capability >= 90) {
     const std::string name = std::string(b == ContiguousIn::n ? "gemm_nn_" : "gemm_nt_") + dtype_name(dtype);
     constexpr unsigned large = gemm_shared_bytes<LargeGemmTile>(), small = gemm_shared_bytes<SmallGemmTile>();
     large_[0] = context->kernel("gemm", name + "_unaligned", large);
@@ -51,7 +60,6 @@ void Product::run(GemmWork work, CUstream stream, bool overlap) const {
     if (work.m == 0 || work.n == 0 || work.batch == 0) return;
     work.a_granule = granule(work.a, work.a_row, work.a_matrix);
     work.b_granule = granule(work.b, work.b_row, work.b_matrix);
-    const bool aligned = work.a_granule == 16 && work.b_granule == 16;
     const bool small = work.interleaved != 0 || tiles<LargeGemmTile>(work) < multiprocessors_;
     const int64_t blocks = small ? tiles<SmallGemmTile>(work) : tiles<LargeGemmTile>(work);
     if (blocks > INT32_MAX)
@@ -62,7 +70,8 @@ void Product::run(GemmWork work, CUstream stream, bool overlap) const {
     how.threads = small ? SmallGemmTile::threads : LargeGemmTile::threads;
     how.shared_bytes = small ? gemm_shared_bytes<SmallGemmTile>() : gemm_shared_bytes<LargeGemmTile>();
     how.overlap = overlap && overlaps_;
-    launch(small ? small_[aligned] : large_[aligned], how, stream, work);
+    const bool fast = aligned(work, b_);
+    launch(small ? small_[fast] : large_[fast], how, stream, work);
 }
 
 Layout::Layout(const SharedContext &context, int32_t dtype) {

@@ -24,6 +24,7 @@ class Product {
 
   private:
     Kernel large_[2], small_[2]; // [aligned]
+    ContiguousIn b_ = ContiguousIn::n;
     int multiprocessors_ = 0;
     bool overlaps_ = false; // the kernels wait for the launch before them
 };

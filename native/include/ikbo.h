@@ -8,7 +8,8 @@
  * Use: open a device, create an operator from shapes (no pointers), prepare it (packs weights, plans the map, checks
  * indices; repeat when weights or maps change), run it (asynchronous on the given stream, allocates nothing, may be
  * captured into a CUDA graph), destroy it. On CUDA, prepare waits for the stream where it has indices to check, and
- * attention always; that of the other operators may be captured too, and a wrong index then traps when the graph runs.
+ * attention always. It may be captured too (ragged attention: the best stage only): then nothing waits, and a wrong index
+ * traps when the graph runs.
  *
  * All pointers in ikbo_*_args are memory of the operator's device. Sizes count elements, strides count elements, and
  * every row's innermost stride is 1. All functions return IKBO_OK or an error whose text is ikbo_last_error() of the
@@ -49,7 +50,10 @@ typedef enum ikbo_activation { IKBO_IDENTITY = 0, IKBO_RELU = 1, IKBO_GELU = 2, 
 /* How a row of the output finds its row of a source: itself, row / repeats, index[row], or row 0. */
 typedef enum ikbo_map_kind { IKBO_MAP_NONE = 0, IKBO_MAP_REPEATS = 1, IKBO_MAP_INDEX = 2, IKBO_MAP_ALL = 3 } ikbo_map_kind;
 
-/* The stages of the brief, each measurable on its own. IKBO_STAGE_BEST picks by shape. */
+/* The stages of the brief, each measurable on its own. IKBO_STAGE_BEST picks by shape: what was measured for shapes of its class
+ * (kernels/tuned, and ikbo_tuned_file), else what follows from the sizes. A shape's `tile` is 0, or asks stage 4 for another tile
+ * than that: concat-linear and linear compression at most so many columns of W's outputs for a block, attention a cluster of 1 or
+ * 2 blocks. */
 typedef enum ikbo_stage {
     IKBO_STAGE_MATERIALIZED = 0,       /* write the replica, then one product: the code as users write it */
     IKBO_STAGE_DECOMPOSED = 1,         /* two products and a gather-add */
@@ -119,7 +123,7 @@ typedef struct ikbo_map {
 
 typedef struct ikbo_concat_linear_shape {
     int32_t dtype, activation, stage, blocks;
-    int32_t has_bias, reserved;
+    int32_t has_bias, tile;
     int64_t rows, outputs;
     struct {
         int64_t source_rows, width, row_stride;
@@ -143,7 +147,7 @@ typedef struct ikbo_linear_compression_shape {
     int64_t batch, users, outputs, columns;  /* B, U, M, N */
     int64_t user_width, candidate_width;     /* Ku, Kc; W is [M, Ku + Kc], user columns first */
     int64_t weight_stride;                   /* elements between rows of W */
-    int32_t candidate_first, reserved;       /* 1: candidate columns come first in W */
+    int32_t candidate_first, tile;           /* candidate_first 1: candidate columns come first in W */
 } ikbo_linear_compression_shape;
 
 typedef struct ikbo_linear_compression_args {
@@ -163,7 +167,7 @@ typedef struct ikbo_attention_shape {
     int64_t total_keys;                   /* ragged: rows of K and V over all users; dense: 0 */
     int32_t ragged, want_lse;
     float scale;                          /* multiplies the scores; usually 1/sqrt(D) */
-    int32_t reserved;
+    int32_t tile;
 } ikbo_attention_shape;
 
 typedef struct ikbo_attention_args {
@@ -190,7 +194,13 @@ IKBO_API ikbo_status ikbo_attention_run(ikbo_op *op, const ikbo_attention_args *
 /* Bytes of workspace that the operator owns, and the kernel that it chose ("lce_v4b_224x128", "cpu avx2 fp32"). */
 IKBO_API size_t ikbo_op_workspace_bytes(const ikbo_op *op);
 IKBO_API const char *ikbo_op_kernel(const ikbo_op *op);
+/* The class of its shape among those that were measured: "linear-compression bf16 10 4 9 8 10 10". */
+IKBO_API const char *ikbo_op_class(const ikbo_op *op);
 IKBO_API void ikbo_op_destroy(ikbo_op *op);
+
+/* The file of choices measured on this machine, read once by each process: a line is `CLASS = STAGE TILE`. "" where there can be
+ * none. */
+IKBO_API const char *ikbo_tuned_file(const ikbo_device *device);
 
 #ifdef __cplusplus
 }

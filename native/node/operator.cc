@@ -25,6 +25,19 @@ const void *pointer(const Napi::Object &object, const char *key) {
 
 void *target(const Napi::Object &object) { return memory_of(object.Get("out"), "out")->data(); }
 
+// What linear compression and attention have in common: the type, the stage, and one map.
+template <class Shape> Shape mapped_shape(const Napi::Object &o) {
+    Shape s{};
+    s.dtype = dtype_of(o.Get("dtype"));
+    s.stage = small(o, "stage");
+    s.map_kind = map_kind(o);
+    s.index_bits = small(o, "indexBits", 32);
+    s.repeats = integer(o, "repeats", 0);
+    s.batch = integer(o, "batch", 0);
+    s.users = integer(o, "users", 0);
+    return s;
+}
+
 ikbo_concat_linear_shape concat_linear(const Napi::Object &o) {
     ikbo_concat_linear_shape s{};
     s.dtype = dtype_of(o.Get("dtype"));
@@ -49,14 +62,7 @@ ikbo_concat_linear_shape concat_linear(const Napi::Object &o) {
 }
 
 ikbo_linear_compression_shape linear_compression(const Napi::Object &o) {
-    ikbo_linear_compression_shape s{};
-    s.dtype = dtype_of(o.Get("dtype"));
-    s.stage = small(o, "stage");
-    s.map_kind = map_kind(o);
-    s.index_bits = small(o, "indexBits", 32);
-    s.repeats = integer(o, "repeats", 0);
-    s.batch = integer(o, "batch", 0);
-    s.users = integer(o, "users", 0);
+    auto s = mapped_shape<ikbo_linear_compression_shape>(o);
     s.outputs = integer(o, "outputs", 0);
     s.columns = integer(o, "columns", 0);
     s.user_width = integer(o, "userWidth", 0);
@@ -67,14 +73,7 @@ ikbo_linear_compression_shape linear_compression(const Napi::Object &o) {
 }
 
 ikbo_attention_shape attention(const Napi::Object &o) {
-    ikbo_attention_shape s{};
-    s.dtype = dtype_of(o.Get("dtype"));
-    s.stage = small(o, "stage");
-    s.map_kind = map_kind(o);
-    s.index_bits = small(o, "indexBits", 32);
-    s.repeats = integer(o, "repeats", 0);
-    s.batch = integer(o, "batch", 0);
-    s.users = integer(o, "users", 0);
+    auto s = mapped_shape<ikbo_attention_shape>(o);
     s.queries = integer(o, "queries", 0);
     s.heads = integer(o, "heads", 0);
     s.key_heads = integer(o, "keyHeads", 0);
@@ -99,6 +98,17 @@ ikbo_concat_linear_args concat_linear_args(const ikbo_concat_linear_shape &shape
     a.out = target(o);
     return a;
 }
+
+// One of the functions of ikbo.h, by the type of the arguments.
+template <auto concat_linear, auto linear_compression, auto attention> struct Call {
+    ikbo_op *op;
+    void *stream;
+    ikbo_status operator()(const ikbo_concat_linear_args &a) const { return concat_linear(op, &a, stream); }
+    ikbo_status operator()(const ikbo_linear_compression_args &a) const { return linear_compression(op, &a, stream); }
+    ikbo_status operator()(const ikbo_attention_args &a) const { return attention(op, &a, stream); }
+};
+using Prepare = Call<ikbo_concat_linear_prepare, ikbo_linear_compression_prepare, ikbo_attention_prepare>;
+using Run = Call<ikbo_concat_linear_run, ikbo_linear_compression_run, ikbo_attention_run>;
 
 } // namespace
 
@@ -139,25 +149,12 @@ Operation::Operation(const Napi::CallbackInfo &info)
 }
 
 Napi::Value Operation::prepare(const Napi::CallbackInfo &info) {
-    struct Prepare {
-        ikbo_op *op;
-        ikbo_status operator()(const ikbo_concat_linear_args &a) const { return ikbo_concat_linear_prepare(op, &a, nullptr); }
-        ikbo_status operator()(const ikbo_linear_compression_args &a) const { return ikbo_linear_compression_prepare(op, &a, nullptr); }
-        ikbo_status operator()(const ikbo_attention_args &a) const { return ikbo_attention_prepare(op, &a, nullptr); }
-    };
-    check(info.Env(), std::visit(Prepare{op_}, read_args(shape_, object_argument(info, 0))));
+    check(info.Env(), std::visit(Prepare{op_, nullptr}, read_args(shape_, object_argument(info, 0))));
     check(info.Env(), ikbo_synchronize(device_.get(), nullptr)); // run may use another stream
     return info.Env().Undefined();
 }
 
 ikbo_status Operation::run(const Args &args, void *stream) const {
-    struct Run {
-        ikbo_op *op;
-        void *stream;
-        ikbo_status operator()(const ikbo_concat_linear_args &a) const { return ikbo_concat_linear_run(op, &a, stream); }
-        ikbo_status operator()(const ikbo_linear_compression_args &a) const { return ikbo_linear_compression_run(op, &a, stream); }
-        ikbo_status operator()(const ikbo_attention_args &a) const { return ikbo_attention_run(op, &a, stream); }
-    };
     return std::visit(Run{op_, stream}, args);
 }
 

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "error.h"
+#include "tuned.h"
 #include "validate.h"
 
 using namespace ikbo;
@@ -57,7 +58,7 @@ template <class T> T &require(T *pointer, const char *what) {
 struct ikbo_op {
     std::shared_ptr<const Backend> backend;
     std::variant<ConcatLinear, LinearCompression, Attention> kind;
-    mutable std::string kernel;
+    mutable std::string kernel, shape_class;
 };
 
 struct ikbo_recording {
@@ -242,6 +243,14 @@ const char *ikbo_op_kernel(const ikbo_op *op) {
     return op->kernel.c_str();
 }
 
+const char *ikbo_op_class(const ikbo_op *op) {
+    if (op == nullptr) return "";
+    op->shape_class = std::visit([](const auto &kind) { return class_of(kind.shape); }, op->kind);
+    return op->shape_class.c_str();
+}
+
 void ikbo_op_destroy(ikbo_op *op) { delete op; }
+
+const char *ikbo_tuned_file(const ikbo_device *device) { return device == nullptr ? "" : device->backend->tuned_file.c_str(); }
 
 } // extern "C"

@@ -31,6 +31,7 @@ using Replay = std::function<double()>;
 
 struct Backend {
     ikbo_device_info info{};
+    std::string tuned_file; // tuned.h; empty where there are no choices
 
     std::function<void *(std::size_t bytes)> allocate;
     std::function<void(void *)> release;

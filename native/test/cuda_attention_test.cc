@@ -206,6 +206,36 @@ TEST(CudaAttention, RepeatsAreBitIdentical) {
         (void)run(Problem({33, 3, 64, 400, 2, 2, 128, Order::random, {400, 130, 257}}, IKBO_BF16), stage, 50);
 }
 
+// A graph that plans and computes, replayed after the index has changed.
+TEST(CudaAttention, APlanMayBeCaptured) {
+    const Problem problem({40, 7, 64, 200}, IKBO_BF16);
+    auto shape = problem.shape;
+    shape.stage = IKBO_STAGE_BEST;
+    ikbo_op *op = nullptr;
+    ASSERT_EQ(ikbo_attention_create(device(), &shape, &op), IKBO_OK) << ikbo_last_error();
+    const Guarded q(problem.q), k(problem.k), v(problem.v), index(Bytes(problem.index.size(), 0));
+    const std::size_t rows = static_cast<std::size_t>(problem.rows()), bytes = rows * static_cast<std::size_t>(shape.head_width) * 2;
+    const Guarded out = Guarded::poisoned(bytes), lse = Guarded::poisoned(rows * 4);
+    struct Work {
+        ikbo_op *op;
+        ikbo_attention_args args;
+    } work{op, {q.data(), k.data(), v.data(), nullptr, index.data(), out.data(), static_cast<float *>(lse.data())}};
+    const auto issue = [](void *context, int32_t, void *stream) {
+        const auto &w = *static_cast<Work *>(context);
+        const ikbo_status planned = ikbo_attention_prepare(w.op, &w.args, stream);
+        return planned == IKBO_OK ? ikbo_attention_run(w.op, &w.args, stream) : planned;
+    };
+    ikbo_recording *recording = nullptr;
+    ASSERT_EQ(ikbo_record(device(), issue, &work, 2, 0, &recording), IKBO_OK) << ikbo_last_error();
+    ASSERT_EQ(ikbo_upload(device(), index.data(), problem.index.data(), problem.index.size()), IKBO_OK);
+    double milliseconds = 0;
+    ASSERT_EQ(ikbo_replay(recording, &milliseconds), IKBO_OK) << ikbo_last_error();
+    const Output expected = run(problem, IKBO_STAGE_BEST);
+    EXPECT_TRUE(out.read() == expected.out && lse.read() == expected.lse);
+    ikbo_recording_destroy(recording);
+    ikbo_op_destroy(op);
+}
+
 // A candidate's rows do not depend on who else is there.
 TEST(CudaAttention, ACandidateAloneGivesTheSameBits) {
     for (const int32_t stage : stages())

@@ -38,7 +38,7 @@ class Block(c.Structure):
 
 class ConcatLinearShape(c.Structure):
     _fields_ = [
-        *_fields(c.c_int32, "dtype activation stage blocks has_bias reserved"),
+        *_fields(c.c_int32, "dtype activation stage blocks has_bias tile"),
         *_fields(c.c_int64, "rows outputs"),
         ("block", Block * MAX_BLOCKS),
         *_fields(c.c_int64, "weight_stride out_stride"),
@@ -57,7 +57,7 @@ class LinearCompressionShape(c.Structure):
     _fields_ = [
         *_fields(c.c_int32, "dtype stage map_kind index_bits"),
         *_fields(c.c_int64, "repeats batch users outputs columns user_width candidate_width weight_stride"),
-        *_fields(c.c_int32, "candidate_first reserved"),
+        *_fields(c.c_int32, "candidate_first tile"),
     ]
 
 
@@ -71,7 +71,7 @@ class AttentionShape(c.Structure):
         *_fields(c.c_int64, "repeats batch users queries heads key_heads head_width keys total_keys"),
         *_fields(c.c_int32, "ragged want_lse"),
         ("scale", c.c_float),
-        ("reserved", c.c_int32),
+        ("tile", c.c_int32),
     ]
 
 
@@ -96,8 +96,9 @@ def declare(library: c.CDLL) -> None:
     library.ikbo_device_describe.argtypes = [handle, c.POINTER(DeviceInfo)]
     library.ikbo_op_workspace_bytes.argtypes = [handle]
     library.ikbo_op_workspace_bytes.restype = c.c_size_t
-    library.ikbo_op_kernel.argtypes = [handle]
-    library.ikbo_op_kernel.restype = c.c_char_p
+    for name in ("ikbo_op_kernel", "ikbo_op_class", "ikbo_tuned_file"):
+        getattr(library, name).argtypes = [handle]
+        getattr(library, name).restype = c.c_char_p
     library.ikbo_op_destroy.argtypes = [handle]
     library.ikbo_op_destroy.restype = None
     for name, (shape, args) in OPERATORS.items():

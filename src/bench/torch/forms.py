@@ -89,11 +89,9 @@ class Problem:
 
     def ikbo_lens(self, x):
         """As rewritten code calls it: weights and maps are taken in by every call."""
-        lens, capturing = package(), self.device.type == "cuda" and self.torch.cuda.is_current_stream_capturing()
+        lens = package()
         user_of = lens.repeats(self.repeats) if self.repeats else lens.index(self.short_index)
         if self.op == "attention":
-            if capturing and not self.repeats:
-                raise RuntimeError("ikbo_lens.attention plans an index on the host, which a graph cannot hold")
             grouped = {"enable_gqa": True} if self.dims["H"] != self.dims["Hkv"] else {}
             return lens.attention(*(x[name].transpose(1, 2) for name in "qkv"), user_of, **grouped).transpose(1, 2)
         call = lens.cat_linear if self.op == "concat-linear" else lens.linear_compression

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import abi, folded
-from ..capture import capturing
-from ..devices import Refused, device_of
+from ..devices import device_of
 from .common import check, check_alike, either, map_kind, maps_of, pointer, sum_rows
 
 SCHEMA = "(Tensor q, Tensor k, Tensor v, Tensor? index, SymInt repeats, float scale) -> Tensor"
@@ -46,8 +45,6 @@ def run(q: Tensor, k: Tensor, v: Tensor, index: Optional[Tensor], repeats: int, 
         )
 
     def native(index: Sequence[Optional[Tensor]]) -> None:
-        if index[0] is not None and capturing(q.device):
-            raise Refused("attention through an index plans on the host, which a CUDA graph cannot capture")
         args = abi.AttentionArgs(
             q=q.data_ptr(), k=k.data_ptr(), v=v.data_ptr(), index=pointer(index[0]), out=out.data_ptr()
         )
