@@ -90,11 +90,10 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   return {
     check(path, text, options = {}) {
       if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
-      // Other files of the project are likely to import this one.
-      if (options.files) return analyse(path, text, () => library.open(path, text), options);
       let file: ParsedFile | undefined;
+      const parsed = () => library.held(path, text) ?? heldBy((file = parser.parse(path, text)));
       try {
-        return analyse(path, text, () => heldBy((file = parser.parse(path, text))), options);
+        return analyse(path, text, parsed, options);
       } finally {
         file?.close();
       }

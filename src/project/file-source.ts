@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { FileSource } from '../core/engine';
+import { createRecent } from '../core/recent';
 import { hashText, type Sources, type TextHash } from './cache';
 import { readText } from './read-text';
 
@@ -11,19 +12,24 @@ export interface ProjectFiles extends FileSource {
   recorded<T>(work: (files: FileSource) => T): { readonly result: T; readonly asked: Sources['asked'] };
 }
 
-/** Other files of the project below `root`, read at most once each; a file that cannot be read is not there. */
+/** Characters of text that are kept; what was longest not asked for is read again. */
+const CAPACITY = 10_000_000;
+
+/** Other files of the project below `root`, read about once each; a file that cannot be read is not there. */
 export function fileSource(root: string): ProjectFiles {
-  const texts = new Map<string, string | undefined>();
+  const texts = createRecent<string, { readonly text: string | undefined }>(CAPACITY);
   const hashes = new Map<string, TextHash>();
   const names = namesByFolder();
   const read = (path: string): string | undefined => {
-    if (!texts.has(path)) {
-      const file = join(root, path);
-      // Most paths that imports could mean are not there: a listing tells so for less than a failed attempt to read.
-      const found = names(dirname(file)).has(basename(file)) ? readText(file) : null;
-      texts.set(path, found && 'text' in found ? found.text : undefined);
-    }
-    return texts.get(path);
+    const known = texts.get(path);
+    if (known) return known.text;
+    const file = join(root, path);
+    // Most paths that imports could mean are not there: a listing tells so for less than a failed attempt to read.
+    const found = names(dirname(file)).has(basename(file)) ? readText(file) : null;
+    const text = found && 'text' in found ? found.text : undefined;
+    texts.set(path, { text }, text?.length ?? 0);
+    hashes.delete(path);
+    return text;
   };
   const hash = (path: string): TextHash => {
     const known = hashes.get(path);
@@ -37,14 +43,16 @@ export function fileSource(root: string): ProjectFiles {
     read,
     hash,
     recorded(work) {
-      const asked = new Set<string>();
+      // Hashed when it is read: should the file change and be read again meanwhile, the result is not taken for newer.
+      const asked = new Map<string, TextHash>();
       const result = work({
         read(path) {
-          asked.add(path);
-          return read(path);
+          const text = read(path);
+          if (!asked.has(path)) asked.set(path, hash(path));
+          return text;
         },
       });
-      return { result, asked: [...asked].map((path) => [path, hash(path)] as const) };
+      return { result, asked: [...asked] };
     },
   };
 }

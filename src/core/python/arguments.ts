@@ -170,8 +170,8 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     if (/bool/.test(annotation) && PLAIN.test(annotation)) return TRUTH;
     if (PLAIN.test(annotation)) return { kind: 'string', value: null };
     if (FOREIGN_TYPE.test(annotation)) return unknown(name, true);
-    const known = /^[A-Z]\w*$/.test(annotation) ? run.global(annotation, frame.file, frame) : null;
-    if (known?.kind === 'class' && run.isModule(known.model)) return run.instance(known.model, frame);
+    const known = /^[A-Z]\w*$/.test(annotation) ? run.moduleNamed(annotation, frame.file) : null;
+    if (known) return run.instance(known, frame);
   }
   if (frame.building && (annotation === null || /Module$/.test(annotation)) && fallback === null) {
     const plain = name.replace(/_/g, '').toLowerCase();

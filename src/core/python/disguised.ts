@@ -6,7 +6,7 @@ import { UNKNOWN_SHAPE, rankOf, replicasOf, tensor } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { asTensor, placeOf } from './access';
 import type { Run } from './run';
-import type { Node } from './syntax';
+import { type Node, childOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 
 /** `torch.broadcast_tensors`: views, each of its own argument. */
@@ -28,11 +28,13 @@ export function broadcastTensors(args: Args, node: Node, run: Run): Value {
  */
 export function filledOut(a: Tensor, b: Tensor, node: Node): Tensor | null {
   const [x, filled] = b.uniform ? [a, b] : [b, a];
-  if (!filled.uniform || x.uniform) return null;
+  if (!filled.uniform || x.uniform || rankOf(x.shape) === 0) return null;
+  const [given, operand] = [filled, x].map((one) => childOf(node, one === a ? 'left' : 'right'));
+  // Sums that begin with zeros stand in a variable: there the copies are there to be made different.
+  if (given?.kind !== 'call') return null;
   const place = placeOf(node);
   const expanded = expandToAll(x, [x, filled], place);
   if (replicasOf(expanded.shape).length === replicasOf(x.shape).length) return null;
-  const operand = node.children.find((child) => child.field === (x === a ? 'left' : 'right'));
   const written = mapReplicas(expanded, writtenAt(place, 'the operator writes the copy'));
   const fresh = tensor(written.shape);
   return { ...from(written, place, operand ? placeOf(operand) : null), id: fresh.id, storage: fresh.id };

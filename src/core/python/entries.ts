@@ -1,6 +1,6 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
 import type { Binding, ClassModel, FunctionModel } from './model';
-import { mayProduceReplicas, producesReplicas } from './producers';
+import { mayProduceReplicas } from './producers';
 import type { Project } from './project';
 import { type Node, childOf, textOf } from './syntax';
 
@@ -25,25 +25,19 @@ export function worksAtTopLevel(project: Project, imported: RegExp | null): bool
 export function ownersOf(model: FunctionModel, project: Project): readonly (ClassModel | null)[] {
   const { owner } = model;
   if (!owner) return [null];
-  const heirs = heirsOf(project).get(owner) ?? [];
-  if (!project.isModule(owner)) return heirs.length > 0 ? heirs : [owner];
+  const heirs = heirsOf(owner, project);
+  if (heirs.length === 0) return [owner];
+  if (!project.isModule(owner)) return heirs;
   const body = textOf(model.node);
   const fills = (c: ClassModel): boolean =>
     !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
   return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
 }
 
-const heirs = new WeakMap<Project, ReadonlyMap<ClassModel, readonly ClassModel[]>>();
-
-/** The modules of the main file, by the classes that they derive from directly. */
-function heirsOf(project: Project): ReadonlyMap<ClassModel, readonly ClassModel[]> {
-  const known = heirs.get(project);
-  if (known) return known;
-  const found = new Map<ClassModel, readonly ClassModel[]>();
-  for (const c of project.main.classes.filter((one) => project.isModule(one)))
-    for (const base of project.bases(c)) if (typeof base !== 'string') found.set(base, [...(found.get(base) ?? []), c]);
-  heirs.set(project, found);
-  return found;
+/** The modules of the main file that derive from a class of it directly. Names first: what bases are costs a look into other files. */
+function heirsOf(owner: ClassModel, project: Project): readonly ClassModel[] {
+  const named = project.main.classes.filter((c) => c.bases.some((base) => textOf(base) === owner.name));
+  return named.filter((c) => project.bases(c).includes(owner) && project.isModule(c));
 }
 
 /** Methods that a class inherits, also from another file, and that call its own method of this name. */
@@ -87,26 +81,21 @@ function calledIn(definition: Node): readonly string[] {
 const CALL = /(?<![.\w])(?:\w+\.)?(\w+)\(/g;
 
 /**
- * A pattern of the calls, in a text, of imported functions that make replicas; null when there are none. `names` are what
- * the text binds.
+ * A pattern of the calls, in a text, of imported functions that may make replicas; null when there are none. `names` are
+ * what the text binds.
  */
 export function importedProducers(
   text: string,
   names: ReadonlyMap<string, Binding>,
-  project: Pick<Project, 'mayBring' | 'resolve'>,
+  project: Pick<Project, 'mayBring'>,
 ): RegExp | null {
   const used = callsOf(text);
   const makers = [...names].flatMap(([name, binding]) => {
-    const members = used.get(name);
-    if (binding.kind !== 'import' || !members || !/^[a-z_]/.test(name)) return [];
-    const found = project.mayBring(binding) ? project.resolve(binding) : null;
-    if (found?.kind === 'function') return producesReplicas(found) ? [name] : [];
-    if (found?.kind !== 'module') return [];
-    const makes = (member: string): boolean => {
-      const made = found.file.names.get(member);
-      return made?.kind === 'function' && producesReplicas(made);
-    };
-    return [...members].filter(makes).map((member) => `${name}\\.${member}`);
+    if (binding.kind !== 'import' || !/^[a-z_]/.test(name)) return [];
+    const members = [...(used.get(name) ?? [])];
+    return members
+      .filter((member) => project.mayBring(binding, member === '' ? null : member))
+      .map((member) => (member === '' ? name : `${name}\\.${member}`));
   });
   return makers.length > 0 ? new RegExp(`\\b(${makers.join('|')})\\(`) : null;
 }

@@ -74,6 +74,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       return value;
     },
     isModule: (model) => project.isModule(model),
+    moduleNamed: (name, file) => project.moduleNamed(name, file),
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
     step() {

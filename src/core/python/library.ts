@@ -1,8 +1,9 @@
 /** Models of imported files, kept between analyses: every file of a project imports the same few. */
+import { createRecent } from '../recent';
 import { importsOf } from './imports';
 import { type FileModel, type ImportBinding, modelOf } from './model';
 import type { ParsedFile, PythonParser } from './parser';
-import { mayProduceReplicas } from './producers';
+import { type Definition, definitionIn, mayProduceReplicas } from './producers';
 import type { Node } from './syntax';
 
 /** Paths that were asked for, with their texts; undefined for a file that was not there. */
@@ -14,8 +15,10 @@ export interface Quiet {
   readonly asked: Asked;
 }
 
-/** Characters of text whose models are kept: their nodes take about as many bytes times twenty. */
-const CAPACITY = 4_000_000;
+/** Characters of text whose models are kept: nodes that were asked for take about twenty bytes each. */
+const MODEL_CHARACTERS = 4_000_000;
+/** An outline holds its text and little else. */
+const OUTLINE_CHARACTERS = 10_000_000;
 const STARRED = /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*\*/gm;
 
 const ALL = /^__all__\b/gm;
@@ -25,6 +28,15 @@ const ALL_LIST = /^__all__\s*=\s*[[(]([^\])]*)[\])]\s*$/m;
 const exported = (text: string): string =>
   (text.match(ALL)?.length === 1 ? ALL_LIST.exec(text)?.[1] : undefined) ?? text;
 
+function remembered<T>(find: (name: string) => T): (name: string) => T {
+  const known = new Map<string, { readonly answer: T }>();
+  return (name) => {
+    const found = known.get(name) ?? { answer: find(name) };
+    known.set(name, found);
+    return found.answer;
+  };
+}
+
 /** What a text says of itself without a parse. */
 export interface Outline {
   readonly produces: boolean;
@@ -32,6 +44,8 @@ export interface Outline {
   readonly starred: readonly string[];
   /** Can `from this import *` bring the name, by itself? */
   exports(name: string): boolean;
+  /** See `definitionIn`. */
+  definition(name: string): Definition | undefined;
 }
 
 export interface Held {
@@ -42,24 +56,20 @@ export interface Held {
 export interface Library {
   /** Owns the file: nobody else closes it. */
   open(path: string, text: string): Held;
+  /** The same for a file that has been imported lately; undefined for others. */
+  held(path: string, text: string): Held | undefined;
   outline(path: string, text: string): Outline;
   /** Functions of imported files, see `evaluateFile`. Of use only while what was asked holds. */
   readonly quiet: WeakMap<Node, Quiet>;
 }
 
 export function createLibrary(parser: PythonParser): Library {
-  const held = new Map<string, Held>();
-  let characters = 0;
-
-  function drop(path: string): void {
-    const found = held.get(path);
-    if (!found) return;
-    held.delete(path);
-    characters -= found.file.text.length;
-    found.file.close();
-  }
-
-  const outlines = new Map<string, { readonly text: string; readonly outline: Outline }>();
+  const held = createRecent<string, Held>(MODEL_CHARACTERS, ({ file }) => file.close());
+  const outlines = createRecent<string, { readonly text: string; readonly outline: Outline }>(OUTLINE_CHARACTERS);
+  const lately = (path: string, text: string): Held | undefined => {
+    const known = held.get(path);
+    return known?.file.text === text ? known : undefined;
+  };
   return {
     outline(path, text) {
       const known = outlines.get(path);
@@ -70,27 +80,19 @@ export function createLibrary(parser: PythonParser): Library {
         imports: importsOf(text),
         starred,
         exports: (name: string) => exported(text).includes(name),
+        definition: remembered((name: string) => definitionIn(text, name)),
       };
-      outlines.set(path, { text, outline });
+      outlines.set(path, { text, outline }, text.length);
       return outline;
     },
     quiet: new WeakMap(),
+    held: lately,
     open(path, text) {
-      const known = held.get(path);
-      if (known && known.file.text === text) {
-        held.delete(path);
-        held.set(path, known);
-        return known;
-      }
-      drop(path);
+      const known = lately(path, text);
+      if (known) return known;
       const file = parser.parse(path, text);
       const made = { file, model: modelOf(file) };
-      held.set(path, made);
-      characters += text.length;
-      for (const oldest of held.keys()) {
-        if (characters <= CAPACITY || oldest === path) break;
-        drop(oldest);
-      }
+      held.set(path, made, text.length);
       return made;
     },
   };

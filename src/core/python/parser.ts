@@ -5,6 +5,7 @@
  */
 import { type Edit, Language, Parser, type Tree } from 'web-tree-sitter';
 import type { Change, Grammars } from '../engine';
+import { createRecent } from '../recent';
 import type { Node, SourceFile } from './syntax';
 
 /** The part of the emscripten module that is used; `Parser.init` fills the object it is given. */
@@ -47,7 +48,7 @@ const ERROR_TYPE = 0xffff;
  * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
  * again should a node of it be asked for children.
  */
-const LIVE_CHARACTERS = 3_000_000;
+const LIVE_CHARACTERS = 2_000_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
@@ -103,24 +104,13 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const definition = kinds.indexOf('function_definition');
   const continuation = kinds.indexOf('line_continuation');
 
-  /** Files whose trees are in memory, the longest unused first. */
-  const live = new Set<ParsedFile>();
-  let liveCharacters = 0;
+  /** Files whose trees are in memory. */
+  const live = createRecent<ParsedFile, ParsedFile>(LIVE_CHARACTERS, (file) => file.close());
 
   function grow(path: string, text: string, old: Tree | null): Tree {
     const tree = parser.parse(text, old);
     if (!tree) throw new Error(`${path}: the parser gave no tree`);
     return tree;
-  }
-
-  /** Most recently used from here on. */
-  function keep(file: ParsedFile): void {
-    if (!live.delete(file)) liveCharacters += file.text.length;
-    live.add(file);
-    for (const oldest of live) {
-      if (liveCharacters <= LIVE_CHARACTERS || oldest === file) return;
-      oldest.close();
-    }
   }
 
   function fileOf(path: string, text: string, first: Tree): ParsedFile {
@@ -130,9 +120,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     let lineStarts: number[] | null = null;
 
     const treeNow = (): Tree => {
-      tree ??= grow(path, text, null);
-      keep(file);
-      return tree;
+      if (tree) live.get(file);
+      else live.set(file, file, text.length);
+      return (tree ??= grow(path, text, null));
     };
 
     /**
@@ -198,9 +188,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         return found;
       },
       close() {
-        if (live.delete(file)) liveCharacters -= text.length;
         tree?.delete();
         tree = null;
+        live.delete(file);
       },
       edited(changes) {
         const old = treeNow();
@@ -224,7 +214,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       },
     };
     const root = new TreeNode('module', null, 0, text.length, null, 0, false, file);
-    keep(file);
+    live.set(file, file, text.length);
     return file;
   }
 

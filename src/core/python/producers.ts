@@ -42,3 +42,32 @@ export function producesReplicas(model: FunctionModel): boolean {
   cache.set(node, known);
   return known;
 }
+
+export interface Definition {
+  /** What `producesReplicas` will say of it. */
+  readonly produces: boolean;
+  /** Names that it calls, without members of anything. */
+  readonly calls: readonly string[];
+}
+
+/** What the text of a file says of its functions of that name, without a parse; undefined when it defines none. */
+export function definitionIn(text: string, name: string): Definition | undefined {
+  const starts = [...text.matchAll(new RegExp(`^([ \\t]*)(?:async[ \\t]+)?def[ \\t]+${name}\\b`, 'gm'))];
+  if (starts.length === 0) return undefined;
+  const bodies = starts.map(({ index, 1: indent = '' }) => text.slice(index, endOf(text, index, indent.length)));
+  return {
+    produces: bodies.some((body) => produces(body, text)),
+    calls: [...new Set(bodies.flatMap((body) => [...body.matchAll(/(?<![.\w])\w+(?=\()/g)].map(([found]) => found)))],
+  };
+}
+
+/** Where the definition ends: at the next line that is indented no deeper, unless that is in a string over several lines. */
+function endOf(text: string, start: number, indent: number): number {
+  const next = new RegExp(`\\n[ \\t]{0,${indent}}[^\\s#)\\]}]`, 'g');
+  next.lastIndex = start;
+  for (let found = next.exec(text); found; found = next.exec(text)) {
+    const quotes = text.slice(start, found.index).match(/"""|'''/g)?.length ?? 0;
+    if (quotes % 2 === 0) return found.index;
+  }
+  return text.length;
+}

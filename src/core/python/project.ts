@@ -9,10 +9,11 @@ import { type Node, textOf } from './syntax';
 
 export interface Project {
   readonly main: FileModel;
-  /** Could a function that this import of the main file brings make a replica? By the texts alone, without a parse. */
-  mayBring(binding: ImportBinding): boolean;
-  /** What an import in the main file brings. */
-  resolve(binding: ImportBinding): Found | null;
+  /**
+   * Could what this import of the main file brings make a replica, itself or by what it calls? For a module that is asked of
+   * one of its members, null for none. By the texts alone, without a parse.
+   */
+  mayBring(binding: ImportBinding, member: string | null): boolean;
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
@@ -22,6 +23,8 @@ export interface Project {
    */
   sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
+  /** The module class that a name of a file is bound to. Configurations and the like are told apart without a parse. */
+  moduleNamed(name: string, file: FileModel): ClassModel | null;
   bases(model: ClassModel): readonly (ClassModel | string)[];
   /** All that has been asked for so far. */
   asked(): Asked;
@@ -94,20 +97,42 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return null;
   }
 
-  function mayBring({ module, name }: ImportBinding, from: string, hops: number): boolean {
-    if (EXTERNAL.test(module) || FOREIGN.test(module)) return false;
-    if (hops > MAX_HOPS) return true;
-    const at = modulePath(module, from);
+  function mayBring({ module, name }: ImportBinding, from: string, member: string | null, hops: number): boolean {
+    if (EXTERNAL.test(module) || FOREIGN.test(module) || hops > MAX_HOPS) return false;
+    if (name === null) return member !== null && producedIn(modulePath(module, from), member, hops);
+    if (member === null) return producedIn(modulePath(module, from), name, hops);
+    return producedIn(modulePath(submodule(module, name), from), member, hops);
+  }
+
+  const produced = new Map<string, boolean>();
+
+  /** Does a file bind the name to what may make a replica? */
+  function producedIn(at: string | null, name: string, hops: number): boolean {
     const text = at === null ? undefined : textAt(at);
-    if (at !== null && text !== undefined) {
-      const { produces, imports, starred } = library.outline(at, text);
-      if (produces) return true;
-      if (name === null) return false;
-      const inner = imports.get(name);
-      if (inner && mayBring(inner, at, hops + 1)) return true;
-      if (starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, hops + 1))) return true;
+    if (at === null || text === undefined) return false;
+    const key = `${at}:${name}`;
+    const known = produced.get(key);
+    if (known !== undefined) return known;
+    produced.set(key, false); // for functions that call each other
+    const found = findProduced(at, text, name, hops);
+    produced.set(key, found);
+    return found;
+  }
+
+  function findProduced(at: string, text: string, name: string, hops: number): boolean {
+    const outline = library.outline(at, text);
+    const { imports, starred, produces } = outline;
+    const defined = outline.definition(name);
+    if (defined) return defined.produces || defined.calls.some((callee) => reaches(callee));
+    const inner = imports.get(name);
+    if (inner ? mayBring(inner, at, null, hops + 1) : produces) return true;
+    return starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, null, hops + 1));
+
+    function reaches(callee: string): boolean {
+      const brought = imports.get(callee);
+      if (brought) return mayBring(brought, at, null, hops + 1);
+      return outline.definition(callee) !== undefined && producedIn(at, callee, hops + 1);
     }
-    return name !== null && mayBring({ kind: 'import', module: submodule(module, name), name: null }, from, hops + 1);
   }
 
   const submodule = (module: string, name: string): string => `${module}${module.endsWith('.') ? '' : '.'}${name}`;
@@ -211,15 +236,24 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return found;
   }
 
+  function moduleNamed(name: string, file: FileModel): ClassModel | null {
+    const binding = file.names.get(name);
+    const at = binding?.kind === 'import' ? modulePath(binding.module, file.file.path) : null;
+    // What never mentions torch defines no module, and a package that does not may still pass one on.
+    if (at !== null && !at.endsWith('__init__.py') && !(textAt(at) ?? '').includes('torch')) return null;
+    const found = inFile(name, file, 0);
+    return found?.kind === 'class' && isModule(found) ? found : null;
+  }
+
   return {
     get main() {
       return mainModel();
     },
-    mayBring: (binding) => mayBring(binding, path, 0),
-    resolve: (binding) => followImport(binding, path, 0),
+    mayBring: (binding, member) => mayBring(binding, path, member, 0),
     lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
     method,
     isModule,
+    moduleNamed,
     bases,
     sibling,
     asked() {

@@ -102,6 +102,8 @@ export interface Run {
   /** An instance as `__init__` leaves it with unknown arguments. */
   instance(model: ClassModel, frame: Frame): Value;
   isModule(model: ClassModel): boolean;
+  /** See `Project.moduleNamed`. */
+  moduleNamed(name: string, file: FileModel): ClassModel | null;
   /** The module class of the file that a constructor parameter is named after, see `Project.sibling`. */
   sibling(name: string, file: FileModel): ClassModel | null;
   method(model: ClassModel, name: string): FunctionModel | null;

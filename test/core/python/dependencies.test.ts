@@ -17,7 +17,7 @@ class M(nn.Module):
     def forward(self, user, cand, n):
         return self.fc(torch.cat([spread(user, n), cand], dim=-1))
 `;
-const SPREAD = 'import torch\nfrom inner import rows\n\n\ndef spread(x, n):\n    return rows(x, n)  # repeat\n';
+const SPREAD = 'import torch\nfrom inner import rows\n\n\ndef spread(x, n):\n    return rows(x, n)\n';
 const QUIET = 'import torch\n\n\ndef rows(x, n):\n    return x\n';
 const LOUD = 'import torch\n\n\ndef rows(x, n):\n    return x.repeat_interleave(n, dim=0)\n';
 
