@@ -211,6 +211,12 @@ const CLEAN: Readonly<Record<string, string>> = {
         w = torch.ones(b, n, 1)
         w[:, 0] = 0
         return self.fc(w * user[:, None])`,
+  'a sum that begins with zeros': `
+        b, n, d = x.shape
+        c, e = user.shape
+        total = torch.zeros(b, n, e)
+        total += user[:, None]
+        return self.fc(total)`,
   'noise of the size of ones': `
         b, n, d = x.shape
         c, e = user.shape
