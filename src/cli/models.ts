@@ -73,7 +73,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
   });
   if (code !== EXIT.clean || given.verify === false) return code;
   if (!runtime) {
-    context.output.error(`${output}: ${RUNTIME_MISSING}\n`);
+    context.output.error(`${output}: not verified: ${RUNTIME_MISSING}\n`);
     return code;
   }
   return prove(context, resolve(context.root, file), target, output, shapes, runtime);

@@ -10,7 +10,15 @@ import type { ModelLoaded, ModelQuestion } from '../../protocol/bench';
 import { openFileBytes } from '../byte-source';
 import { watchMemory } from './memory';
 import { prepareRewrite } from './prepare';
-import { compareModels, judgeDifferences, loadRuntime, TOLERANCE, type Feeds, type Session } from './runtime';
+import {
+  compareModels,
+  firstLine,
+  judgeDifferences,
+  loadRuntime,
+  TOLERANCE,
+  type Feeds,
+  type Session,
+} from './runtime';
 
 interface Loaded {
   readonly original: Session;
@@ -92,7 +100,7 @@ async function main(): Promise<void> {
       if (question.type === 'load') [loaded, answer] = await load(question);
       else if (loaded) answer = { milliseconds: await sample(loaded, question) };
     } catch (error) {
-      answer = { error: error instanceof Error ? error.message : String(error) };
+      answer = { error: firstLine(error) };
     }
     process.stdout.write(`${JSON.stringify(answer ?? { error: 'no model is loaded' })}\n`);
   }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { ProbeInput } from '../../core/onnx/probe';
 import { watchMemory } from './memory';
-import { compareModels, loadRuntime, type Difference, type Feeds, type Session } from './runtime';
+import { compareModels, firstLine, loadRuntime, type Difference, type Feeds, type Session } from './runtime';
 
 export interface Job {
   /** The original and the rewritten model. */
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   try {
     result = await runJob(JSON.parse(readFileSync(0, 'utf8')) as Job);
   } catch (error) {
-    result = { error: error instanceof Error ? error.message : String(error) };
+    result = { error: firstLine(error) };
   }
   process.stdout.write(JSON.stringify(result));
 }

@@ -92,3 +92,7 @@ export function judgeDifferences(differences: readonly Difference[]): { error: n
     problem: error <= TOLERANCE ? null : `results differ by ${error.toExponential(1)} of the largest value`,
   };
 }
+
+/** What went wrong, without the list of files that Node and onnxruntime add. */
+export const firstLine = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '';

@@ -38,15 +38,24 @@ export async function verifyModel(request: VerifyRequest, runtime: string): Prom
     const moved = bytes.every((value) => value !== null)
       ? `; bytes written per run ${bytes[0]} -> ${bytes[1]}${at(Object.fromEntries(sizes))}${grown(bytes[0], bytes[1])}`
       : '';
-    return { ok: verdict.ok, lines: [describe(verdict), nodes + moved, ...timing(verdict)] };
+    return {
+      ok: verdict.ok,
+      lines: [describe(verdict, Math.max(original.size, rewritten.size)), nodes + moved, ...timing(verdict)],
+    };
   } finally {
     original.close();
     rewritten.close();
   }
 }
 
-function describe({ ok, problem, probes, error }: Verdict): string {
-  if (!ok) return `NOT the same results: ${problem ?? 'unknown'}`;
+/** Protobuf, and with it onnxruntime, reads no larger message. */
+const LARGEST_MESSAGE = 2 ** 31 - 1;
+
+function describe({ ok, problem, probes, error }: Verdict, size: number): string {
+  if (!ok && probes.length > 0) return `NOT the same results: ${problem ?? 'unknown'}`;
+  if (!ok && size > LARGEST_MESSAGE)
+    return `not verified: onnxruntime reads files of up to 2 GiB; keep the weights in a file beside the model (${problem ?? ''})`;
+  if (!ok) return `not verified: ${problem ?? 'unknown'}`;
   const sets = `${probes.length} set${probes.length === 1 ? '' : 's'} of inputs`;
   return `same results on ${sets}; largest error ${error === 0 ? '0' : error.toExponential(1)} of an output's largest value`;
 }
