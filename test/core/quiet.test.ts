@@ -5,6 +5,21 @@ import { createEngine } from '../../src/core/create-engine';
 import { readGrammars } from '../../src/project/grammars';
 
 const QUIET: Readonly<Record<string, string>> = {
+  'a product that the first layer leaves out, behind which rows differ': `
+class Decoder(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.tokens = nn.Parameter(torch.zeros(1, 9, d))
+        self.scale = nn.Linear(d, d)
+        self.layers = make_layers(n)
+
+    def forward(self, x):
+        h = self.tokens.repeat(x.shape[0], 1, 1)
+        for i, layer in enumerate(self.layers):
+            gate = 1 if i == 0 else self.scale(h)
+            h = layer(h * gate, x)
+        return h
+`,
   'copies of which each gets a gradient of its own': `
 class Critic(nn.Module):
     def __init__(self, n):

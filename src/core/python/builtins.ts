@@ -7,7 +7,7 @@ import { passes } from './iterate';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import type { Node } from './syntax';
-import { type Args, NONE, NUMBER, TRUTH, type Value, args as argsOf, int, tuple } from './value';
+import { type Args, FROM_ZERO, NONE, NUMBER, TRUTH, type Value, args as argsOf, int, tuple } from './value';
 
 const BUILTINS = new Set(
   'abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass iter len list map max min next print range reversed round set setattr sorted str sum super tuple type zip'.split(
@@ -23,7 +23,7 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
     case 'len':
       return int(lengthOf(first, node, frame, run));
     case 'range':
-      return tuple([int(symbol(`i@${node.start}`), true)], true);
+      return tuple([loopVariable(args, node)], true);
     case 'enumerate':
     case 'zip': {
       const lists = (name === 'zip' ? args.positional : first ? [first] : []).map((v) => passes(v, node, frame, run));
@@ -32,7 +32,7 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       const length = closed.length > 0 ? Math.min(...closed) : Math.max(0, ...lists.map((l) => l.values.length));
       const rows = Array.from({ length }, (_, i) => {
         const row = lists.map((l) => l.values[i] ?? l.values[l.values.length - 1] ?? unknown());
-        return tuple(name === 'enumerate' ? [int(symbol(`i@${node.start}`), true), ...row] : row);
+        return tuple(name === 'enumerate' ? [loopVariable(args, node), ...row] : row);
       });
       return tuple(rows, open);
     }
@@ -116,6 +116,9 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       return unknown();
   }
 }
+
+const loopVariable = (args: Args, node: Node): Value =>
+  int(symbol(`${args.positional.length === 1 && args.keywords.size === 0 ? FROM_ZERO : 'k'}@${node.start}`), true);
 
 function lengthOf(value: Value | undefined, node: Node, frame: Frame, run: Run): Dim {
   if (!value) return null;

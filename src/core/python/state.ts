@@ -14,9 +14,18 @@ export interface State {
   readonly names: Map<string, Value>;
   readonly heap: Heap;
   readonly path: readonly Condition[];
+  /** Variables of the loops that run, by their symbols. */
+  readonly loops?: ReadonlyMap<string, LoopPass>;
+}
+
+export interface LoopPass {
+  readonly first: boolean;
+  /** Something asked which pass it is. */
+  asked: boolean;
 }
 
 export const fork = (state: State, condition: Condition | null): State => ({
+  ...state,
   names: new Map(state.names),
   heap: state.heap.fork(),
   path: condition ? [...state.path, condition] : state.path,

@@ -5,7 +5,7 @@ import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { fork, join, matters, possible, unknown } from './state';
+import { type LoopPass, fork, join, matters, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
 import { NONE, type Value } from './value';
@@ -233,30 +233,52 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
   const { values, open } = passes(run.evaluate(right, frame), right, frame, run);
   const [first] = values;
   if (!first) return 'next';
+  const around = frame.state.loops;
   if (open && values.length === 1) {
-    loop(frame, () => {
+    const pass = counted(first, frame);
+    const once = (): Flow => {
       assign(left, first, frame, run);
       return runBlock(body, frame, run);
+    };
+    loop(frame, once, () => {
+      if (pass?.asked) counted(first, frame, false);
+      return pass?.asked ?? false;
     });
   } else {
     for (const value of values) {
+      counted(value, frame, value === first);
       assign(left, value, frame, run);
       if (runBlock(body, frame, run) === 'left') break;
     }
   }
+  if (frame.state.loops !== around) frame.state = { ...frame.state, loops: around ?? NO_LOOPS };
   const otherwise = childOf(node, 'alternative')?.children.find((c) => c.kind === 'block');
   return otherwise ? runBlock(otherwise, frame, run) : 'next';
+}
+
+const NO_LOOPS: ReadonlyMap<string, LoopPass> = new Map();
+
+/** Says of a loop's variable (the first of several: `i, layer`) which pass follows. */
+function counted(value: Value, frame: Frame, first = true): LoopPass | null {
+  const variable = value.kind === 'tuple' ? value.items[0] : value;
+  const [only] = variable?.kind === 'int' && variable.loop ? (variable.dim ?? []) : [];
+  const [symbol] = only?.symbols ?? [];
+  if (symbol === undefined) return null;
+  const pass: LoopPass = { first, asked: false };
+  frame.state = { ...frame.state, loops: new Map(frame.state.loops).set(symbol, pass) };
+  return pass;
 }
 
 /**
  * Two passes if the first one left something for the second: a replica, a list, a value in place of None. Lists that grew
  * may grow further.
  */
-function loop(frame: Frame, pass: () => Flow): void {
+function loop(frame: Frame, pass: () => Flow, more = (): boolean => false): void {
   const before = frame.state.heap;
   const names = new Map(frame.state.names);
   frame.state = { ...frame.state, heap: before.fork() };
-  if (pass() === 'next' && leavesSomething(names, before, frame)) pass();
+  const flow = pass();
+  if (more() || (flow === 'next' && leavesSomething(names, before, frame))) pass();
   const changes = frame.state.heap.since(before);
   frame.state = { ...frame.state, heap: before };
   for (const [id, item] of changes) {

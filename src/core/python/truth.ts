@@ -1,9 +1,9 @@
 /** Conditions that are decided by what is known: `x is None`, `x.dim() == 3`, `isinstance`, and/or/not of those. */
 import { equal, valueOf } from '../tensor/dim';
 import type { Frame, Run } from './run';
-import { possible } from './state';
+import { type LoopPass, possible } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
-import type { Condition, Value } from './value';
+import { type Condition, FROM_ZERO, type IntValue, type Value } from './value';
 
 export function truthOf(node: Node, frame: Frame, run: Run): boolean | null {
   switch (node.kind) {
@@ -87,6 +87,8 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
   }
   if (a.kind !== 'int' || b.kind !== 'int') return null;
   const same = equal(a.dim, b.dim);
+  const pass = passOf(a, b, frame);
+  if (pass) return pass.first ? (FIRST[operator] ?? null) : (LATER[operator] ?? null);
   const x = valueOf(a.dim);
   const y = valueOf(b.dim);
   if (operator === '==') return same;
@@ -101,6 +103,20 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
         : operator === '>='
           ? x >= y
           : null;
+}
+
+/** `i op 0` in the first pass of a loop, and in the ones after it. */
+const FIRST: Readonly<Record<string, boolean>> = { '==': true, '!=': false, '>': false, '<=': true };
+const LATER: Readonly<Record<string, boolean>> = { '==': false, '!=': true, '>': true, '<=': false };
+
+/** The pass that a comparison of a loop's variable with 0 asks for. */
+function passOf(a: IntValue, b: IntValue, { state }: Frame): LoopPass | null {
+  const [only] = a.dim ?? [];
+  const [symbol] = only?.symbols ?? [];
+  if (!a.loop || b.dim?.length !== 0 || !symbol?.startsWith(`${FROM_ZERO}@`) || a.dim?.length !== 1) return null;
+  const pass = state.loops?.get(symbol);
+  if (pass) pass.asked = true;
+  return pass ?? null;
 }
 
 function noneness(value: Value): boolean | null {

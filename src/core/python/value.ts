@@ -37,6 +37,9 @@ export interface IntValue {
   readonly loop: boolean;
 }
 
+/** How the symbol of a loop's variable begins that begins with 0. */
+export const FROM_ZERO = 'i';
+
 export interface TupleValue {
   readonly kind: 'tuple';
   readonly items: readonly Value[];

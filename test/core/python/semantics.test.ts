@@ -182,6 +182,11 @@ const CASES: Readonly<Record<string, string>> = {
         return self.fc(torch.cat([u, y], dim=-1))  #= fc`,
   'a tensor stacked some number of times': `
         return self.fc(torch.stack([user] * n, dim=1))  #! IKB102 -> fc #= fc`,
+  'made in every pass of a loop but the first': `
+        for i in range(n):
+            if i > 0:
+                x = self.fc(torch.cat([user.repeat_interleave(n, dim=0), x], dim=-1))  #! IKB101 -> fc #= fc
+        return x`,
   'the same tensor stacked': `
         return self.fc(torch.stack([user] * 4, dim=1))  #! IKB102 -> fc #= fc`,
   'the same tensor concatenated': `
