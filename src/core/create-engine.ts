@@ -18,6 +18,7 @@ import { describe } from './rules/describe';
 import { rewritesFor } from './rewrite';
 import { suppress } from './suppress';
 import { resetIds } from './tensor/shape';
+import { withoutVain } from './vain';
 
 const MAX_LENGTH = 3_000_000;
 const MAX_LINE = 200_000;
@@ -87,13 +88,25 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     }
   }
 
+  /** Without rewrites, so that it ends. */
+  const found =
+    (path: string, options: CheckOptions) =>
+    (text: string): Analysis => {
+      const file = parser.parse(path, text);
+      try {
+        return analyse(path, text, () => heldBy(file), { ...options, rewrites: false });
+      } finally {
+        file.close();
+      }
+    };
+
   return {
     check(path, text, options = {}) {
       if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
       let file: ParsedFile | undefined;
       const parsed = () => library.held(path, text) ?? heldBy((file = parser.parse(path, text)));
       try {
-        return analyse(path, text, parsed, options);
+        return withoutVain(analyse(path, text, parsed, options), path, text, found(path, options));
       } finally {
         file?.close();
       }
@@ -114,7 +127,15 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         change(changes: readonly Change[]) {
           file = file.edited(changes);
         },
-        check: (options = {}) => analyse(path, file.text, () => heldBy(file), options),
+        check(options = {}) {
+          const { text: now } = file;
+          return withoutVain(
+            analyse(path, now, () => heldBy(file), options),
+            path,
+            now,
+            found(path, options),
+          );
+        },
         close: () => file.close(),
       };
       return document;
