@@ -289,6 +289,23 @@ const cases: Case[] = [
     rules: ['IKB101'],
   },
   {
+    name: 'FusedMatMul with a factor and turned operands, a batch operand copied',
+    bytes: model([
+      input('a', 6, 16, 'M'), input('b', 1, 'N', 16), output('y', 3), ints('batch', 6, 1, 1),
+      node('Expand', 'b batch', 'e'), node('com.microsoft:FusedMatMul', 'a e', 'y', { transA: 1, transB: 1, alpha: { float: 0.5 } }),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB301'],
+  },
+  ...[0, 1].map((turned): Case => ({
+    name: `attention of FusedMatMul with keys of each user repeated${turned ? ', queries turned' : ''}`,
+    bytes: model([
+      turned ? input('q', 12, 2, 8, 'L') : input('q', 12, 2, 'L', 8), input('k', 3, 2, 7, 8), input('v', 3, 2, 7, 6), output('y', 4),
+      ...repeatBatch('k', 'kk', 8), ...repeatBatch('v', 'vv', 6), ints('one', 1), ints('times', 1, 4, 1, 1, 1),
+      node('com.microsoft:FusedMatMul', 'q kk', 's', { transA: turned, transB: 1, alpha: { float: 0.25 } }), node('Softmax', 's', 'p', { axis: -1 }), node('MatMul', 'p vv', 'y'),
+    ], { domains: ['com.microsoft'] }),
+    rules: ['IKB201'],
+  })),
+  {
     name: 'a batch operand that the product would broadcast',
     bytes: model([
       input('a', 6, 'M', 16), input('b', 1, 16, 'N'), output('y', 3), ints('batch', 6, 1, 1),

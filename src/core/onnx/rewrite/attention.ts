@@ -4,6 +4,8 @@
  * a broadcast axis; what stands between the products stays as it is.
  */
 import { divide, isOne, multiply, type Dim } from '../../tensor/dim';
+import { intOf } from '../attributes';
+import type { Operator } from '../graph';
 import type { Event } from '../judge/events';
 import type { Spread } from '../judge/spread';
 import {
@@ -27,7 +29,7 @@ export function foldProduct(builder: Builder, spread: Spread, event: Event): voi
   const small = shrink({ place, spread, done: new Map() }, operand, axis);
   if (sink.node.op === 'Attention' && sink.node.domain === '') return nativeAttention(place, event, small);
   if (/Attention$/.test(sink.node.op)) refuse(`${sink.node.op} needs keys and values in full`);
-  if (sink.node.op !== 'MatMul') refuse(`${sink.node.op} is not folded`);
+  if (!isProduct(sink)) refuse(`${sink.node.op} is not folded`);
   const other = sink.inputs[1 - event.operandIndex];
   const out = sink.outputs[0];
   if (!other || !out) refuse('a product without a second operand');
@@ -42,10 +44,16 @@ export function foldProduct(builder: Builder, spread: Spread, event: Event): voi
   const at = axis + full.shape.length - madeOf(builder, operand).shape.length;
   const source = small.value.shape[axis] ?? null;
   const ratio = divide(full.shape[at] ?? null, source);
-  if (small.back.kind === 'blocks' && at === full.shape.length - 3 && event.operandIndex === 1) {
+  const asRows = small.back.kind === 'blocks' && at === full.shape.length - 3 && event.operandIndex === 1;
+  if (asRows && intOf(sink, 'transA', 0) === 0) {
     foldIntoRows(place, event, full, small, at, ratio, result, out.name);
   } else broadcastInside(place, event, full, small, at, ratio, result, out.name);
 }
+
+/** FusedMatMul is MatMul with a factor, and with the last two axes of an operand turned. */
+const isProduct = (op: Operator): boolean =>
+  op.node.op === 'MatMul' ||
+  (op.node.op === 'FusedMatMul' && ['transBatchA', 'transBatchB'].every((name) => intOf(op, name, 0) === 0));
 
 /** Nothing can be folded where the run decides which copy reads what; but a projection on the way is done once per source. */
 function lookUpLater(place: Place, event: Event, small: Shrunk, other: string, output: string): void {
@@ -61,7 +69,9 @@ function lookUpLater(place: Place, event: Event, small: Shrunk, other: string, o
 /** One node with the operands on their sides. */
 function product(place: Place, event: Event, other: string, operand: string, output?: string): string {
   const inputs = event.operandIndex === 1 ? [other, operand] : [operand, other];
-  return addNode(place, 'MatMul', inputs, output === undefined ? {} : { outputs: [output] });
+  const { node } = event.sink;
+  const named = output === undefined ? {} : { outputs: [output] };
+  return addNode(place, node.op, inputs, { like: node, domain: node.domain, ...named });
 }
 
 /** [.., s*r, L, D] becomes [.., s, r*L, D]: the copies are further rows of the same product. */
