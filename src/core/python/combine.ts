@@ -1,18 +1,20 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
 import { type Dim, constant } from '../tensor/dim';
-import { concatenate } from '../tensor/pointwise';
+import { OTHER } from '../tensor/axis-map';
+import { concatenate, mapReplicas, writtenAt } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading } from '../tensor/replicate';
 import {
   UNKNOWN_SHAPE,
   exactShape,
   freeAxis,
+  freshId,
   mapAxes,
   position,
   rankOf,
   tensor,
   withoutReplicas,
 } from '../tensor/shape';
-import type { Place, Tensor } from '../tensor/value';
+import type { Axis, Place, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, opaque } from './access';
 
@@ -34,6 +36,7 @@ export function concatenateValues(
   if (!first) return opaque(place);
   const count = copiesIn(listed, values);
   if (count && dim >= 0) return repeatedAlong(first, dim, count, place);
+  if (listed.open && isMadeAlike(values) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
 
@@ -42,6 +45,29 @@ const ofUnknownLength = (t: Tensor, dim: number): Tensor => {
   const at = position(t.shape, dim);
   return { ...t, shape: mapAxes(t.shape, (axis, i) => (i === at ? { ...axis, dim: null } : axis)) };
 };
+
+/** All by the same expression, in several passes of a loop. */
+const isMadeAlike = ([first, ...more]: readonly Tensor[]): boolean =>
+  first?.form != null && more.every((v) => v.form?.place.start === first.form?.place.start);
+
+/** Of a list that a loop fills: one item stands for all, each with copies of its own along the axis. */
+function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {
+  const grown = (value: Tensor): Tensor => {
+    const at = position(value.shape, dim);
+    const several = (axis: Axis): Axis => ({
+      dim: null,
+      replica: axis.replica && { ...axis.replica, map: OTHER, source: null, extent: null },
+    });
+    return { ...value, shape: mapAxes(value.shape, (axis, i) => (i === at ? several(axis) : axis)) };
+  };
+  const made = grown(mapReplicas(t, writtenAt(place, 'cat writes the copy')));
+  const blocks = (made.form?.blocks ?? []).map((block) => ({
+    ...block,
+    terms: block.terms.map((term) => ({ ...term, factors: term.factors.map(grown) })),
+  }));
+  const form = made.form && { ...made.form, blocks, after: [...made.form.after, place] };
+  return { ...made, id: freshId(), storage: freshId(), label: '', place, form };
+}
 
 interface Listed {
   readonly open: boolean;

@@ -187,6 +187,12 @@ const CASES: Readonly<Record<string, string>> = {
             if i > 0:
                 x = self.fc(torch.cat([user.repeat_interleave(n, dim=0), x], dim=-1))  #! IKB101 -> fc #= fc
         return x`,
+  'joined from a list that a loop fills': `
+        rows = []
+        for part in cand:
+            u = user.expand(part.shape[0], -1)  #! IKB101 -> fc
+            rows.append(torch.cat([u, part], dim=-1))
+        return self.fc(torch.cat(rows))  #= fc`,
   'the same tensor stacked': `
         return self.fc(torch.stack([user] * 4, dim=1))  #! IKB102 -> fc #= fc`,
   'the same tensor concatenated': `
