@@ -155,6 +155,7 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
       onSink: (event) => judge.collect(event),
       onNote: (node, message) => notes.push({ path: file.path, line: lineOf(node), message }),
       manyToOne: bindings.manyToOne,
+      stated: bindings.stated,
       onName(symbol, name) {
         const given = names.get(symbol) ?? [];
         if (!given.includes(name)) names.set(symbol, [...given, name]);

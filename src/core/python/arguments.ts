@@ -150,7 +150,7 @@ export function unknownParameters(
       const id = freshId();
       frame.state.heap.set(id, { kind: 'dict', entries: new Map(), open: true, tag: 'dict' });
       names.set(name, { kind: 'ref', id });
-    } else names.set(name, parameterValue(parameter, shapes.get(name), run, frame));
+    } else names.set(name, parameterValue(parameter, run.stated.get(name) ?? shapes.get(name), run, frame));
   });
   return names;
 }
@@ -209,6 +209,10 @@ const testedForNone = (name: string, frame: Frame): boolean => {
   const node = frame.function?.node;
   return node !== undefined && new RegExp(`\\b${name} is (not )?None|exists\\(${name}\\)`).test(textOf(node));
 };
+
+/** A tensor of which a comment states the axes: `# ikbo: user=[U, Ku]`. */
+export const statedTensor = (name: string, dims: readonly string[], run: Run, frame: Frame): Value =>
+  parameterTensor(name, '', dims, run, frame);
 
 function parameterTensor(
   name: string,

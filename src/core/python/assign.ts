@@ -3,6 +3,7 @@ import { UNKNOWN_SHAPE, rankOf, tensor, unknownDim, withRank, withoutReplicas } 
 import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asString, asTensor, nameSymbol, placeOf } from './access';
+import { statedTensor } from './arguments';
 import { overwrite } from './calls';
 import type { Frame, Run } from './run';
 import { either, possible, unknown } from './state';
@@ -13,7 +14,7 @@ import { type Value, int, tuple } from './value';
 export function assign(target: Node, value: Value, frame: Frame, run: Run): void {
   switch (target.kind) {
     case 'identifier':
-      frame.state.names.set(textOf(target), labelled(value, textOf(target)));
+      frame.state.names.set(textOf(target), labelled(stated(textOf(target), value, frame, run), textOf(target)));
       if (value.kind === 'int') nameSymbol(value.dim, textOf(target), run);
       return;
     case 'pattern_list':
@@ -36,6 +37,12 @@ export function assign(target: Node, value: Value, frame: Frame, run: Run): void
       return;
     }
   }
+}
+
+/** What a comment states of a variable counts where nothing else is known of its value. */
+function stated(name: string, value: Value, frame: Frame, run: Run): Value {
+  const dims = value.kind === 'unknown' ? run.stated.get(name) : undefined;
+  return dims ? statedTensor(name, dims, run, frame) : value;
 }
 
 const labelled = (value: Value, label: string): Value => {

@@ -37,6 +37,7 @@ export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
   readonly onNote: (node: Node, message: string) => void;
   readonly manyToOne: ReadonlySet<string>;
+  readonly stated: ReadonlyMap<string, readonly string[]>;
   /** A variable holds a size that is one symbol: the source's name for it. */
   readonly onName: (symbol: string, name: string) => void;
 }
@@ -85,6 +86,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       return false;
     },
     manyToOne: evaluation.manyToOne,
+    stated: evaluation.stated,
     nameSymbol: evaluation.onName,
   };
 

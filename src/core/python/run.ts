@@ -111,5 +111,7 @@ export interface Run {
   step(): boolean;
   /** Names of index tensors that comments declare many-to-one. */
   readonly manyToOne: ReadonlySet<string>;
+  /** Axes of tensors that comments state, by the names of variables. */
+  readonly stated: ReadonlyMap<string, readonly string[]>;
   nameSymbol(symbol: string, name: string): void;
 }

@@ -17,7 +17,9 @@ const SHAPED_TENSOR =
   /^(?:jaxtyping\.)?([A-Z][A-Za-z]*?)(?:8|16|32|64)?\[\s*(?:torch\.)?Tensor\s*,\s*f?r?["']([^"'{]*)["']\s*\]$/;
 
 /** A tensor's annotation; null for any other. */
-export function tensorType(annotation: string): TensorType | null {
+export function tensorType(written: string): TensorType | null {
+  // A forward reference: `"Float[Tensor, 'b k']"`.
+  const annotation = /^(["'])(.*)\1$/s.exec(written)?.[2] ?? written;
   const inner = /^(?:typing\.)?Optional\[(.*)\]$|^(.*) \| None$/s.exec(annotation);
   const text = (inner?.[1] ?? inner?.[2] ?? annotation).trim();
   const plain = PLAIN_TENSOR.exec(text);
@@ -33,7 +35,7 @@ export function tensorType(annotation: string): TensorType | null {
 
 /** Shapes in the docstring: `x: Feature tensor of shape (B, F, D).` */
 export function shapesInDocstring(
-  model: FunctionModel,
+  model: Pick<FunctionModel, 'node'>,
   names: readonly string[],
 ): ReadonlyMap<string, readonly string[]> {
   const [first] = childOf(model.node, 'body')?.children ?? [];

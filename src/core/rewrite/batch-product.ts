@@ -4,7 +4,7 @@ import { type Node, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, lineOf, replace, shortly } from './edit';
-import { argument, callOf, integer, unwrap } from './expression';
+import { argument, callOf, elements, integer, rootName, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { matmulOperands } from './product';
 import { type Draft, draftFor, finished, otherReader, requireUnwritten, sourceText } from './producers';
@@ -90,10 +90,9 @@ function copiedOperand(match: Match, operands: readonly Node[]): CopiedOperand {
   const made = trace(operand);
   const replicate = replicateOf(made.value);
   if (!replicate && /^(cat|concat|concatenate)$/.test(callOf(made.value)?.method ?? '')) {
-    const names = product.operands.flatMap(({ node }) => (node?.kind === 'identifier' ? [textOf(node)] : []));
-    const example = names.map((name) => `${name}=[${name === names[0] ? 'B, K' : 'K, N'}]`).join(', ');
+    const others = operands.filter((one) => one !== operand);
     refuse(
-      `how many axes the operands have is not known, so that the concatenation cannot be split${example ? `: \`# ikbo: ${example}\` would say it` : ''}`,
+      `how many axes the operands have is not known, so that the concatenation cannot be split; a comment can say it: \`# ikbo: ${stating(made.value, others)}\``,
     );
   }
   if (!replicate || !agrees(replicate, facts.replicas))
@@ -111,4 +110,15 @@ function requireOnlyReader(draft: Draft, made: Traced): void {
   requireUnwritten(made.definitions, draft.at);
   const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
   if (reader) refuse(`line ${lineOf(reader)} reads the copy too`);
+}
+
+/** `user=[U, K1], item=[B, K2], w=[K, N]`: what would say how many axes the blocks and the other operand have. */
+function stating(concatenation: Node, others: readonly Node[]): string {
+  const blocks = elements(callOf(concatenation)?.positional[0] ?? null) ?? [];
+  const names = blocks.map((block) => {
+    const { value } = trace(block);
+    return rootName(replicateOf(value)?.source ?? value);
+  });
+  const rows = [...new Set(names)].map((name, i) => `${name}=[B${i + 1}, K${i + 1}]`);
+  return [...rows, ...others.map((one) => `${rootName(one)}=[K, N]`)].join(', ');
 }

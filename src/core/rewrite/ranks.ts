@@ -1,8 +1,10 @@
 /** How many axes a tensor has, as far as its text says so. */
-import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { bindingsOf } from '../python/bindings';
+import { shapesInDocstring, tensorType } from '../python/shape-facts';
+import { type Node, type SourceFile, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import { flat } from './edit';
 import { callOf, elements, integer, unwrap } from './expression';
-import { visit } from './names';
+import { isBinding, occurrences, visit } from './names';
 import type { Replicate } from './replica';
 import { trace } from './trace';
 
@@ -46,7 +48,7 @@ export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node 
   if (!first || (kind === 'expand' && integer(first) === -1) || suffix.includes('.unsqueeze(')) return [];
   const { value } = trace(source);
   const whole = /\.?expand_as$/.test(callOf(unwrap(node))?.method ?? '') ? null : sizes.length;
-  if (isRaised(value) || (whole !== null && parameterRank(value) === whole)) return [];
+  if (isRaised(value) || (whole !== null && [parameterRank(value), statedRank(value)].includes(whole))) return [];
   return [`\`${flat(source)}\` has ${whole === null ? 'all axes of the copy' : `${whole} axes`} before it is copied`];
 }
 
@@ -55,6 +57,32 @@ export function isRaised(node: Node): boolean {
   const at = unwrap(node);
   if (at.kind === 'subscript') return at.children.some((c) => c.field === 'subscript' && c.kind === 'none');
   return callOf(at)?.method === 'unsqueeze';
+}
+
+/** Axes of a parameter, by its annotation, a comment (`# ikbo: x=[B, D]`) or the docstring; null when they do not say so. */
+function statedRank(node: Node): number | null {
+  const callee = enclosing(node, 'function_definition');
+  if (node.kind !== 'identifier' || !callee) return null;
+  const name = textOf(node);
+  const [binding, ...more] = occurrences(callee, name).filter(isBinding);
+  const parameter = binding?.parent;
+  if (!binding || !parameter || more.length > 0 || !/^(typed_|default_|parameters)/.test(parameter.kind)) return null;
+  const type = /^typed_/.test(parameter.kind) ? childOf(parameter, 'type') : null;
+  const annotated = type ? tensorType(textOf(type))?.dims : null;
+  return (
+    (annotated ?? commentsOf(node.file).get(name) ?? shapesInDocstring({ node: callee }, [name]).get(name))?.length ??
+    null
+  );
+}
+
+/** What the comments of a file state; read once. */
+const comments = new WeakMap<SourceFile, ReadonlyMap<string, readonly string[]>>();
+
+function commentsOf(file: SourceFile): ReadonlyMap<string, readonly string[]> {
+  const known =
+    comments.get(file) ?? bindingsOf([...file.text.matchAll(/#\s*ikbo:.*/g)].map(([text]) => ({ text }))).stated;
+  comments.set(file, known);
+  return known;
 }
 
 /** `nn.Linear(dim, dim)` stands beside `torch.ones(dim)`. */

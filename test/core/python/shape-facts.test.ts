@@ -15,6 +15,7 @@ const TYPES: Readonly<Record<string, TensorType | null>> = {
   'Float[Tensor, "*batch d"]': { type: 'Float', dims: null },
   'Float[Tensor, "... d"]': { type: 'Float', dims: null },
   'Float[Tensor, ""]': { type: 'Float', dims: [] },
+  '"Float[Tensor, \'b d\']"': { type: 'Float', dims: ['b', 'd'] },
   'Float[np.ndarray, "b d"]': null,
   'list[Tensor]': null,
   'dict[str, Tensor]': null,
@@ -41,5 +42,48 @@ class Scorer(nn.Module):
 `,
     );
     assert.equal(findings[0]?.cost.bytes, 'n*users*width*2');
+  });
+
+  const score = (comment: string, w = 'w'): string => `import torch
+
+${comment}
+def score(user, item, ${w}, n):
+    x = torch.cat([user.repeat_interleave(n, dim=0), item], -1)
+    return x @ ${w}
+`;
+  const first = async (text: string) => (await engineForTests()).check('m.py', text).findings[0];
+
+  it('are read from comments, and decide what can be rewritten', async () => {
+    const finding = await first(score('# ikbo: user=[U, Ku], item=[B, Ki], w=[K, N]'));
+    assert.equal(finding?.rule, 'IKB101');
+    assert.equal(finding?.cost.bytes, 'Ku*U*n*2');
+    assert.deepEqual(
+      finding.rewrites.map(({ id, tier }) => `${id}: ${tier}`),
+      ['decompose: safe', 'ikbo: safe'],
+    );
+  });
+
+  it('are asked for where they are missing, and what is asked for helps', async () => {
+    const [rewrite] = (await first(score('')))?.rewrites ?? [];
+    const comment = /`(# ikbo: [^`]*)`/.exec(rewrite?.reason ?? '')?.[1];
+    assert.equal(comment, '# ikbo: user=[B1, K1], item=[B2, K2], w=[K, N]');
+    assert.equal((await first(score(comment)))?.rewrites[0]?.tier, 'safe');
+  });
+
+  it('count only where all comments agree', async () => {
+    const text = score('# ikbo: user=[U, Ku], item=[B, Ki], w=[K, N]\n# ikbo: w=[G, K, N]');
+    assert.match((await first(text))?.rewrites[0]?.reason ?? '', /`w` may have a batch axis/);
+  });
+
+  it('are read for variables that nothing else is known of', async () => {
+    const text = `import torch
+
+
+def score(batch, w: "Float[Tensor, 'k n']", n: int):
+    user, item = batch['user'], batch['item']  # ikbo: user=[U, Ku], item=[B, Ki]
+    x = torch.cat([user.repeat_interleave(n, dim=0), item], -1)
+    return x @ w
+`;
+    assert.equal((await first(text))?.rewrites[0]?.tier, 'safe');
   });
 });
