@@ -23,7 +23,6 @@ using Small = ikbo::SmallGemmTile;
 // The copies of a block of K are issued in so many parts, each before the products of one more row of fragments: all at once they
 // hold up the first products, and spread over more they get in the way of ldmatrix.
 constexpr int kParts = 2;
-constexpr int kBlockBarrier = 1;
 
 // Offset of 16-byte chunk `chunk` in row `row` of a tile whose rows have Chunks chunks.
 template <int Chunks>
@@ -273,39 +272,44 @@ IKBO_DEVICE void run(const GemmWork &work) {
     static_assert(kParts <= (steps - 1) * groups_m, "the next stage is waited for in the last step");
     uint32_t refill = base + wrap;
     int slot = 0;
-    // Addresses are carried from block to block: whatever the loop could work out anew, the compiler would.
-    const auto walk = [&](auto role) {
-        constexpr bool multiplies = decltype(role)::value;
-        if (multiplies) load(0, a_at, b_at, 0);
-#pragma unroll 1
-        for (int left_blocks = (work.k + S::depth - 1) / S::depth; left_blocks > 0; --left_blocks) {
-            slot = slot == S::stages - 1 ? 0 : slot + 1;
-            const uint32_t onward = slot == 0 ? -wrap : stage_bytes;
+    const bool multiplies = m0 + warp_m < work.m && n0 + warp_n < work.n;  // else the warp only helps with the copies
+    const auto multiply = [&](int step, int i) {
 #pragma unroll
-            for (int step = 0; step < steps; ++step) {
-                const bool last = step == steps - 1;
-                if (last) {
-                    copy_wait<S::stages - 2>();
-                    named_barrier_sync(kBlockBarrier, S::threads);  // __syncthreads may not stand in two places
-                }
-                if (multiplies) load((step + 1) % 2, a_at + (last ? onward : 0), b_at + (last ? onward : 0), (step + 1) % steps);
+        for (int j = 0; j < groups_n; ++j)
+            mma_16x8x16<T>(d[i][j], fa[step % 2][i], fb[step % 2][j / 2][2 * (j % 2)], fb[step % 2][j / 2][2 * (j % 2) + 1]);
+    };
+    if (multiplies) load(0, a_at, b_at, 0);
+    // Addresses are carried from block to block: whatever the loop could work out anew, the compiler would.
+#pragma unroll 1
+    for (int left_blocks = (work.k + S::depth - 1) / S::depth; left_blocks > 0; --left_blocks) {
+        slot = slot == S::stages - 1 ? 0 : slot + 1;
+        const uint32_t onward = slot == 0 ? -wrap : stage_bytes;
+        // Everybody was done with the stage that is refilled at the last barrier.
+        if (multiplies) {
+#pragma unroll
+            for (int step = 0; step < steps - 1; ++step) {
+                load((step + 1) % 2, a_at, b_at, step + 1);
 #pragma unroll
                 for (int i = 0; i < groups_m; ++i) {
-                    // Everybody was done with the stage that is refilled at the last barrier.
                     if (step * groups_m + i < kParts) fetch(refill, step * groups_m + i, kParts);
-#pragma unroll
-                    for (int j = 0; j < (multiplies ? groups_n : 0); ++j)
-                        mma_16x8x16<T>(d[i][j], fa[step % 2][i], fb[step % 2][j / 2][2 * (j % 2)],
-                                       fb[step % 2][j / 2][2 * (j % 2) + 1]);
+                    multiply(step, i);
                 }
             }
-            a_at += onward;
-            b_at += onward;
-            refill += slot == 1 ? -wrap : stage_bytes;
+        } else {
+            fetch(refill, 0, 1);
         }
-    };
-    if (m0 + warp_m >= work.m || n0 + warp_n >= work.n) return walk(std::false_type{});  // only helps with the copies
-    walk(std::true_type{});
+        copy_wait<S::stages - 2>();
+        __syncthreads();
+        a_at += onward;
+        b_at += onward;
+        refill += slot == 1 ? -wrap : stage_bytes;
+        if (multiplies) {
+            load(0, a_at, b_at, 0);
+#pragma unroll
+            for (int i = 0; i < groups_m; ++i) multiply(steps - 1, i);
+        }
+    }
+    if (!multiplies) return;
 
     const ikbo::Epilogue &epilogue = work.epilogue;
 #if __CUDA_ARCH__ >= 900

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes as c
 import functools
-from contextlib import contextmanager
-from typing import Iterator
 
 import torch
 
@@ -31,13 +29,13 @@ def capture_id(stream: int) -> int:
     return number.value
 
 
-@contextmanager
-def outside_capture() -> Iterator[None]:
+class outside_capture:
     """Lets this thread allocate and wait while a stream, this thread's or another's, is captured; as torch's own
-    allocator does."""
-    mode = c.c_int(_RELAXED)
-    _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
-    try:
-        yield
-    finally:
-        _driver().cuThreadExchangeStreamCaptureMode(c.byref(mode))
+    allocator does. A context, and a class since every call enters it."""
+
+    def __enter__(self) -> None:
+        self._mode = c.c_int(_RELAXED)
+        _driver().cuThreadExchangeStreamCaptureMode(c.byref(self._mode))
+
+    def __exit__(self, *_: object) -> None:
+        _driver().cuThreadExchangeStreamCaptureMode(c.byref(self._mode))

@@ -77,8 +77,9 @@ class Device:
                 self._prepare(operator, args, None, data_free)
                 self._check(operator.run(operator.handle, c.byref(args), None))
                 return operator
-        with torch.cuda.device(self._device), self._lock:
-            stream = torch.cuda.current_stream().cuda_stream
+        # An index, and the stream as an address: both cost the host several microseconds less.
+        with torch.cuda.device(self._device.index), self._lock:
+            stream = torch._C._cuda_getCurrentRawStream(self._device.index)
             with outside_capture():
                 if torch.cuda.is_current_stream_capturing():
                     operator = self._of_graph((name, key, stream, capture_id(stream)), shape)

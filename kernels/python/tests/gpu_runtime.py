@@ -162,6 +162,20 @@ def compiled_models():
 
 
 @check
+def exported_models():
+    ours, plain, inputs = ranker()
+    with torch.no_grad():
+        program = torch.export.export(ours, tuple(inputs))
+        called = [str(node.target) for node in program.graph.nodes if "ikbo_lens" in str(node.target)]
+        expect(len(called) == 3, f"exported {called}")
+        RAN.clear()
+        got = program.module()(*inputs)
+        expect(len(RAN) == 3, f"ran {RAN}")
+        expect(close(got, plain(*inputs)), "another result")
+    return ", ".join(called)
+
+
+@check
 def gradients_equal_those_of_the_plain_model():
     ours, plain, inputs = ranker()
     got, want = (torch.autograd.grad(model(*inputs).sum(), list(model.parameters())) for model in (ours, plain))
