@@ -2,7 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, scopeOf, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { isWhole, mixedPrecision } from './dtypes';
+import { doubtfulDtype, isWhole, mixedPrecision } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { tracedRows } from './merged-rows';
@@ -26,6 +26,8 @@ export interface Concatenation {
   readonly tail: string;
   /** What has to follow the product of the whole: `.flatten(0, -2)` for a view of rows, mostly nothing. */
   readonly merge: string;
+  /** Blocks that may hold integers. */
+  readonly conditions: readonly string[];
 }
 
 /** Reads the concatenation that feeds the sink, and puts into the draft what becomes of the statements that made it. */
@@ -69,7 +71,9 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     .slice(list.end, call.node.end - 1)
     .replace(/\s+/g, ' ')
     .replace(/,? ?$/, '');
-  return { call, parts, tail, merge: made.merge };
+  const doubtful = operands.flatMap((operand) => doubtfulDtype(operand) ?? []);
+  const conditions = [...new Set(doubtful)].map((name) => `\`${name}\` holds floating-point numbers`);
+  return { call, parts, tail, merge: made.merge, conditions };
 }
 
 function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part {

@@ -18,7 +18,7 @@ export function catLinear(match: Match): Written {
   // `x @ w` has its weight the other way round.
   const weight = kind === 'matmul' && !compression ? `${product.weight}.T` : product.weight;
   const draft = draftFor(node);
-  const { parts, merge } = readConcatenation(match, draft);
+  const { parts, merge, conditions } = readConcatenation(match, draft);
   if (merge !== '') refuse('the rows are merged into one axis between the copies and the product');
   const ikbo = importIkbo(node);
   const blocks = `[${parts.map((part) => blockText(part, ikbo.name)).join(', ')}]`;
@@ -35,6 +35,7 @@ export function catLinear(match: Match): Written {
     conditions: [
       ...conditionsOfIkbo(node.file.root),
       ...product.conditions,
+      ...conditions,
       ...parts.filter(isCopied).flatMap(({ copy }) => conditionsOfMap(copy.replicate, copy.replicas)),
       ...conditionsOf(match),
       ...draft.stays,

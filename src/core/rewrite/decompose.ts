@@ -54,7 +54,10 @@ export function decompose(match: Match): Written {
   const text = whole !== joined || concatenation.merge !== '' || standsAlone(node) ? whole : `(${whole})`;
   const edits = [...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
-  return { edits: finished(draft, edits), conditions: [...product.conditions, ...conditionsOf(match), ...draft.stays] };
+  return {
+    edits: finished(draft, edits),
+    conditions: [...product.conditions, ...concatenation.conditions, ...conditionsOf(match), ...draft.stays],
+  };
 }
 
 /** `x[:, 1:]` gets a name where it is read for its rows and for its width; the width of the last of two groups is not read. */

@@ -37,6 +37,19 @@ describe('rewrites: blocks that a concatenation converts', () => {
     { ...forward('item'), signature: 'user, item: torch.FloatTensor, n' },
     { tier: 'safe' },
   );
+  const doubt: Expected = { tier: 'suggestion', reason: /`y` holds floating-point numbers/ };
+  const given = (y: string, ...lines: string[]): Model => ({ ...forward('y', ...lines), signature: `user, ${y}, n` });
+  check('a label by its name', given('y'), doubt);
+  check('a view of it', { ...forward('y.unsqueeze(-1)'), signature: 'user, y, n' }, doubt);
+  check('also for ikbo_lens', given('y'), doubt, 'ikbo');
+  check('a label that is cast', given('y', 'y = y.float()'), { tier: 'safe' });
+  check('a label of floats', given('y: "Float[Tensor, \'b 6\']"'), { tier: 'safe' });
+  check('a label that a layer reads', given('y', 'z = self.fc(y)'), { tier: 'safe' });
+  check('a label that is scaled', given('y', 'z = y * 0.5'), { tier: 'safe' });
+  check('an item of a batch', forward("batch['action']", 'batch = item'), {
+    tier: 'suggestion',
+    reason: /`batch\['action'\]` holds floating-point numbers/,
+  });
   check('an index elsewhere', forward('item', 'table = self.table[item]'), refused);
   const mixed: Expected = { tier: 'none', reason: /is cast, .* is not/ };
   check('one block in half precision', forward('item.half()'), mixed);
