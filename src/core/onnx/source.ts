@@ -36,7 +36,7 @@ export interface Window {
   base: number;
 }
 
-const SMALLEST = 8 << 10;
+const SMALLEST = 4 << 10;
 const LARGEST = 256 << 10;
 /** Slots for texts that were read before; a power of two. */
 const NAMES = 1 << 12;
