@@ -21,7 +21,7 @@ export function openFileBytes(path: string): FileBytes {
       }
       return have === length ? bytes : bytes.subarray(0, have);
     },
-    decode: (bytes, start, end) => (bytes as Buffer).toString('utf8', start, end),
+    latin1: (bytes) => (bytes as Buffer).toString('latin1'),
     close: () => closeSync(descriptor),
   };
 }

@@ -6,8 +6,8 @@ export interface ByteSource {
   readonly size: number;
   /** Exactly `length` bytes at `offset`; the caller stays inside `size`. The result may be overwritten by the next call. */
   read(offset: number, length: number): Uint8Array;
-  /** UTF-8 bytes of an array that `read` returned as text, where the platform has something fast for it. */
-  readonly decode?: (bytes: Uint8Array, start: number, end: number) => string;
+  /** An array that `read` returned, each byte as a character, where the platform has something fast for it. */
+  readonly latin1?: (bytes: Uint8Array) => string;
 }
 
 export function memorySource(bytes: Uint8Array): ByteSource {
@@ -30,24 +30,21 @@ export interface Window {
   readonly size: number;
   /** Makes bytes `offset .. offset + length` available in `bytes` at index `offset - base`. Needs `length <= 1 MiB`. */
   need(offset: number, length: number): void;
-  /** UTF-8 as text. Names come again, as inputs and as types of operators: those at hand are not made anew. */
-  text(bytes: Uint8Array, at: number, length: number): string;
+  /** The text at index `at` of `bytes`, in UTF-8. */
+  text(at: number, length: number): string;
   bytes: Uint8Array;
   base: number;
 }
 
 const SMALLEST = 4 << 10;
 const LARGEST = 256 << 10;
-/** Slots for texts that were read before; a power of two. */
-const NAMES = 1 << 12;
-/** Names differ at their ends. */
-const HASHED = 12;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export function openWindow(source: ByteSource): Window {
   let step = SMALLEST;
-  const decode = source.decode ?? decodeText;
-  let names: string[] | undefined;
+  const latin1 = source.latin1 ?? latin1Of;
+  /** The bytes as text, one character each: ASCII names are cut from it, which is far cheaper than to make each. */
+  let whole: string | null = null;
   const window: Window = {
     size: source.size,
     bytes: new Uint8Array(0),
@@ -59,28 +56,23 @@ export function openWindow(source: ByteSource): Window {
       step = sequential ? Math.min(step * 2, LARGEST) : SMALLEST;
       window.bytes = source.read(offset, Math.min(Math.max(step, length), source.size - offset));
       window.base = offset;
+      whole = null;
       if (window.bytes.length < length) throw new OnnxError('the file ends too early', offset + window.bytes.length);
     },
-    text(bytes, at, length) {
-      let hash = length;
-      for (let i = Math.max(at, at + length - HASHED); i < at + length; i++)
-        hash = Math.imul(hash ^ (bytes[i] as number), 0x0100_0193);
-      names ??= new Array<string>(NAMES).fill('');
-      const slot = hash & (NAMES - 1);
-      const known = names[slot] as string;
-      if (known.length === length && isAt(bytes, at, known)) return known;
-      const made = decode(bytes, at, at + length);
-      // Of as many characters as bytes, it is ASCII, and equal to no other bytes.
-      return made.length === length ? (names[slot] = made) : made;
+    text(at, length) {
+      const { bytes } = window;
+      for (let i = at; i < at + length; i++)
+        if ((bytes[i] as number) >= 0x80) return decoder.decode(bytes.subarray(at, at + length));
+      whole ??= latin1(bytes);
+      return whole.substring(at, at + length);
     },
   };
   return window;
 }
 
-function isAt(bytes: Uint8Array, at: number, text: string): boolean {
-  for (let i = 0; i < text.length; i++) if (bytes[at + i] !== text.charCodeAt(i)) return false;
-  return true;
-}
-
-const decodeText = (bytes: Uint8Array, start: number, end: number): string =>
-  decoder.decode(bytes.subarray(start, end));
+const latin1Of = (bytes: Uint8Array): string => {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 4096)
+    text += String.fromCharCode.apply(null, bytes.subarray(at, at + 4096) as unknown as number[]);
+  return text;
+};

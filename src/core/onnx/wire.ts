@@ -209,7 +209,7 @@ export function text(input: Window, field: Field): string {
   if (wire !== 2) throw new OnnxError(`a text has wire type ${wire} instead of 2`, field.tag);
   if (length > MAX_TEXT) throw new OnnxError(`a name of ${length} bytes`, field.tag);
   input.need(start, length);
-  return input.text(input.bytes, start - input.base, length);
+  return input.text(start - input.base, length);
 }
 
 /** Calls `each` for every varint of a repeated integer field, packed or not. */
