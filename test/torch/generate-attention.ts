@@ -11,7 +11,7 @@ const BATCH_COPIES: readonly [string, ...string[]] = [
   '{x}.repeat(n, 1, 1, 1)',
 ];
 
-const HEAD_COPIES: readonly [string, ...string[]] = [
+export const HEAD_COPIES: readonly [string, ...string[]] = [
   '{x}.repeat_interleave(2, dim=1)',
   'torch.repeat_interleave({x}, repeats=2, dim=1)',
   '{x}.unsqueeze(2).expand(-1, -1, 2, -1, -1).flatten(1, 2)',
@@ -20,7 +20,7 @@ const HEAD_COPIES: readonly [string, ...string[]] = [
   '{x}.repeat(1, 2, 1, 1)',
 ];
 
-const HELPER = [
+export const HELPER = [
   'def peek(t):',
   '    return t.mean()',
   '',
@@ -92,7 +92,7 @@ export function generateAttention(seed: number): Model {
   };
 }
 
-function distract(r: Random, lines: string[], key: string): void {
+export function distract(r: Random, lines: string[], key: string): void {
   if (!r.chance(0.3)) return;
   const named = /^\w+$/.test(key);
   const line = r.pick([
@@ -121,7 +121,7 @@ const BATCH = SAMPLES(`    for users, n in ((1, 1), (1, 4), (3, 2)):
         q, k, v = torch.randn(rows, 4, 3, 4), torch.randn(users, 4, 3, 4), torch.randn(users, 4, 3, 4)
         yield f"U={users} n={n}", (q, k, v, mask, index)`);
 
-const HEADS = SAMPLES(`    for batch, length in ((1, 1), (3, 3)):
+export const HEADS = SAMPLES(`    for batch, length in ((1, 1), (3, 3)):
         mask = torch.rand(batch, 1, length, length) > 0.3
         mask[..., 0] = True
         q, k, v = torch.randn(batch, 4, length, 4), torch.randn(batch, 2, length, 4), torch.randn(batch, 2, length, 4)
@@ -133,4 +133,4 @@ const LARGE = (list: string): string =>
 const KV = (rows: number, heads: number): string => Array(2).fill(`torch.randn(${rows}, ${heads}, 64, 32)`).join(', ');
 const MASK = (rows: number): string => `torch.ones(${rows}, 1, 2, 64, dtype=torch.bool)`;
 const LARGE_BATCH = LARGE(`torch.randn(64, 4, 2, 32), ${KV(4, 4)}, ${MASK(64)}, torch.arange(64) // 16`);
-const LARGE_HEADS = LARGE(`torch.randn(16, 4, 2, 32), ${KV(16, 2)}, ${MASK(16)}, torch.arange(16)`);
+export const LARGE_HEADS = LARGE(`torch.randn(16, 4, 2, 32), ${KV(16, 2)}, ${MASK(16)}, torch.arange(16)`);

@@ -146,7 +146,7 @@ export function generate(seed: number, scale = 1): Model {
     input = 'x';
     if (r.chance(0.2)) distract();
   }
-  const sink = r.pick(['linear', 'linear', 'mlp', 'functional', 'matmul'] as const);
+  const sink = r.pick(SINKS);
   const target = looped ? 'y' : r.pick(['y', 'x', 'user']);
   const productAt = lines.length;
   lines.push(`${target} = ${product(sink, input)}`);
@@ -169,7 +169,12 @@ export function generate(seed: number, scale = 1): Model {
   };
 }
 
-function product(sink: 'linear' | 'mlp' | 'functional' | 'matmul', input: string): string {
+const SINKS = ['linear', 'linear', 'mlp', 'functional', 'matmul', 'stack', 'block', 'net'] as const;
+type Sink = (typeof SINKS)[number];
+
+function product(sink: Sink, input: string): string {
+  if (sink === 'stack' || sink === 'block') return `self.${sink}(${input})`;
+  if (sink === 'net') return `self.net(${input}, shift=0.5)`;
   if (sink === 'linear') return `self.fc(${input})`;
   if (sink === 'mlp') return `self.mlp(${input})`;
   return sink === 'functional' ? `F.linear(${input}, self.weight, self.bias)` : `${input} @ self.matrix`;
@@ -182,10 +187,13 @@ function shuffle(r: Random, items: readonly string[]): string[] {
   return out;
 }
 
-function text(lines: readonly string[], copy: Copy, sink: string, width: number, user: number, r: Random): string {
+function text(lines: readonly string[], copy: Copy, sink: Sink, width: number, user: number, r: Random): string {
   const members = [
     ...(sink === 'linear' ? [`self.fc = nn.Linear(${width}, 5${r.chance(0.3) ? ', bias=False' : ''})`] : []),
     ...(sink === 'mlp' ? [`self.mlp = nn.Sequential(nn.Linear(${width}, 6), nn.GELU(), nn.Linear(6, 5))`] : []),
+    ...(sink === 'stack' ? LISTED(width, 'stack') : []),
+    ...(sink === 'block' ? [`self.block = Block(${width})`] : []),
+    ...(sink === 'net' ? [`self.net = Net(${width})`] : []),
     ...(sink === 'functional'
       ? [`self.weight = nn.Parameter(torch.randn(5, ${width}))`, 'self.bias = nn.Parameter(torch.randn(5))']
       : []),
@@ -212,6 +220,8 @@ function text(lines: readonly string[], copy: Copy, sink: string, width: number,
     '    return t.mean()',
     '',
     '',
+    ...(sink === 'block' ? BLOCK : []),
+    ...(sink === 'net' ? NET : []),
     'class Model(nn.Module):',
     '    def __init__(self):',
     '        super().__init__()',
@@ -230,6 +240,41 @@ function text(lines: readonly string[], copy: Copy, sink: string, width: number,
     '',
   ].join('\n');
 }
+
+/** A Sequential that is made of a list. */
+const LISTED = (width: number | string, name: string): readonly string[] => [
+  `layers = [nn.Linear(${width}, 6)]`,
+  'for _ in range(2):',
+  '    layers += [nn.Tanh(), nn.Linear(6, 6)]',
+  'layers.append(nn.Linear(6, 5))',
+  `self.${name} = nn.Sequential(*layers)`,
+];
+
+const BLOCK = [
+  'class Block(nn.Module):',
+  '    def __init__(self, width):',
+  '        super().__init__()',
+  ...LISTED('width', 'layers').map((line) => `        ${line}`),
+  '',
+  '    def forward(self, x):',
+  '        return self.layers(x)',
+  '',
+  '',
+];
+
+const NET = [
+  'class Net(nn.Module):',
+  '    def __init__(self, width):',
+  '        super().__init__()',
+  '        self.fc1 = nn.Linear(width, 6)',
+  '        self.fc2 = nn.Linear(6, 5)',
+  '',
+  '    def forward(self, x, shift=0.0):',
+  '        h = torch.relu(self.fc1(x)) + shift',
+  '        return self.fc2(h)',
+  '',
+  '',
+];
 
 function proofOf(copy: Copy): string {
   const rows = {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { findingsOf, rewritesOf } from '../core/rewrite/cases';
 import { type Model, generate } from './generate';
 import { generateAttention } from './generate-attention';
+import { generateWritten } from './generate-written';
 import { generateCompression, generateUnit } from './generate-unit';
 import { type Claim, proveAll } from './prove';
 import { describeTorch } from './python';
@@ -9,6 +10,7 @@ import { describeTorch } from './python';
 const FAMILIES: readonly { name: string; make: (seed: number) => Model; count: number; fewest: number }[] = [
   { name: 'a copy, a concatenation, a layer', make: generate, count: 200, fewest: 140 },
   { name: 'attention', make: generateAttention, count: 120, fewest: 60 },
+  { name: 'attention that is written out', make: generateWritten, count: 100, fewest: 50 },
   { name: 'differences and products', make: generateUnit, count: 80, fewest: 20 },
   { name: 'compression', make: generateCompression, count: 60, fewest: 60 },
 ];
