@@ -20,7 +20,7 @@ Choice = Literal["auto", "native", "torch"]
 _CHOICES = ("auto", "native", "torch")
 #: Operations from which "auto" takes the kernels on CUDA, when they are called one by one: below, PyTorch's form of the
 #: operator takes the host less time, measured on an H200 (README).
-LARGE = 40e9
+LARGE = 20e9
 _DTYPES = {"cpu": (torch.float32, torch.float16, torch.bfloat16), "cuda": (torch.float16, torch.bfloat16)}
 _PLAIN = (Tensor, torch.nn.Parameter, FakeTensor, FunctionalTensor)
 _BY_CHOICE = 'on the CPU the native kernels are slower for some shapes and processors; use("native") takes them'
