@@ -5,6 +5,36 @@ import { createEngine } from '../../src/core/create-engine';
 import { readGrammars } from '../../src/project/grammars';
 
 const QUIET: Readonly<Record<string, string>> = {
+  'a normalization that a constructor makes deep inside': `
+def exists(x):
+    return x is not None
+
+class Normed(nn.Module):
+    def __init__(self, fn, width=None):
+        super().__init__()
+        self.fn = fn
+        self.norm = nn.LayerNorm(width) if exists(width) else None
+
+    def forward(self, x):
+        if exists(self.norm):
+            x = self.norm(x)
+        return self.fn(x)
+
+def cached(fn):
+    def call(*args):
+        return fn(*args)
+    return call
+
+class Perceiver(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        build = cached(lambda: Normed(nn.Linear(width, 8), width=width))
+        self.layer = build()
+
+    def forward(self, x, places):
+        places = places.unsqueeze(0).expand(x.shape[0], -1, -1)
+        return self.layer(torch.cat([x, places], dim=-1))
+`,
   'a product that the first layer leaves out, behind which rows differ': `
 class Decoder(nn.Module):
     def __init__(self, n, d):

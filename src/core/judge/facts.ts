@@ -93,6 +93,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
     origin,
     sourceExpression: sourceOf(origin, replica, event),
     listed: isListed(origin) ? firstListed(origin) : null,
+    helper: replica.helper && calleeOf(origin),
     evidence: replica.evidence,
   };
 }
@@ -128,8 +129,8 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
     return { text: plain ? `${like}.shape[${replica.argument}]` : null, node: null };
   }
   const chosen = replica.argument === null ? undefined : values[replica.argument];
-  if (chosen && !/^-1$/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
-  const sized = values.filter((v) => !/^(-1|1)$/.test(textOf(v)));
+  if (chosen && !/^(-1$|\*)/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
+  const sized = values.filter((v) => !/^(-1$|1$|\*)/.test(textOf(v)));
   const [only] = sized;
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
 }
@@ -148,6 +149,11 @@ function argumentOf(origin: Node, { source, extent, map }: Replica): { text: str
 const isLibrary = (fn: Node | null): boolean => {
   const object = fn?.kind === 'attribute' ? childOf(fn, 'object') : null;
   return fn !== null && (!object || /^(torch|F|einops|np)$/.test(textOf(object)));
+};
+
+const calleeOf = (call: Node): string | null => {
+  const fn = childOf(call, 'function');
+  return fn && textOf(fn);
 };
 
 /** The same tensor listed several times: neither a source nor a count stands there as an expression of its own. */

@@ -146,6 +146,8 @@ export interface ReplicaFact {
   readonly sourceExpression: Expression | null;
   /** What is listed several times (`torch.cat([x, x])`), which has no source expression: its text, for messages. */
   readonly listed: string | null;
+  /** The function of another file that makes the copies, as it is called. */
+  readonly helper: string | null;
   /** `named`: only the index's name says that it is many-to-one; a suggestion at most. */
   readonly evidence: 'strong' | 'named';
 }

@@ -139,7 +139,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     const body = childOf(model.node, 'body');
     if (
       !body ||
-      frame.depth >= (frame.building ? MAX_BUILDING_DEPTH : MAX_DEPTH) ||
+      frame.depth >= (frame.building && !isTiny(model.node) ? MAX_BUILDING_DEPTH : MAX_DEPTH) ||
       active.filter((n) => n === model.node).length > 1
     )
       return unknown();
@@ -358,6 +358,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     runBlock(project.main.file.root, emptyFrame(project.main), run);
   }
 }
+
+/** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
+const isTiny = (node: Node): boolean => node.end - node.start < 100;
 
 /** Constructors, and what runs once to bring weights from elsewhere. */
 const NO_ENTRY = /^(__init__|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;

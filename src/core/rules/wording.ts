@@ -14,7 +14,8 @@ export const short = (text: string): string => {
 export const sourceText = (match: Match): string => {
   const [replica] = match.replicas;
   const text = replica?.sourceExpression?.text ?? replica?.listed;
-  return text ? `\`${short(text)}\`` : 'a tensor';
+  if (text) return `\`${short(text)}\``;
+  return replica?.helper ? `a tensor in \`${short(replica.helper)}\`` : 'a tensor';
 };
 
 /** "once per row of `n`", "by `idx`". */

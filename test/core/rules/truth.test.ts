@@ -35,6 +35,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /copied `b \* t` times/,
   },
+  'counts that a list brings are none of its text': {
+    init: ['self.decoder = make()'],
+    forward: ['times = [1] * x.dim()', 'times[0] = n', 'return self.decoder(encoder_hidden_states=x.repeat(*times))'],
+    signature: 'x, n',
+    rule: 'IKB201',
+    level: 'warning',
+    message: /^`x` is copied (many|`n`) times before/,
+  },
   'the sizes of a function are behind its tensor': {
     init: ['self.fc = nn.Linear(32, 8)'],
     forward: ['u = torch.tile(user.unsqueeze(1), [1, x.shape[1], 1])', 'return self.fc(torch.cat([u, x], dim=-1))'],
@@ -379,6 +387,15 @@ describe('messages are true:', () => {
     const { findings } = (await theEngine()).check('model.py', CALLER, { files });
     assert.match(findings[0]?.message ?? '', /^`user` is copied `self\.count` times and concatenated/);
     assert.equal(findings.length, 1);
+  });
+  it('what a function of another file copies of its own is in that function', async () => {
+    const helper = HELPER.replace('(mode, rows, times)', '(mode, given, times)').replace(
+      'return',
+      'rows = load(mode)\n    return',
+    );
+    const files = { read: (path: string) => (path === 'helper.py' ? helper : undefined) };
+    const { findings } = (await theEngine()).check('model.py', CALLER, { files });
+    assert.match(findings[0]?.message ?? '', /^a tensor in `spread` is copied `self\.count` times and concatenated/);
   });
   it('tokens of two kinds that are joined cost their own rows each', async () => {
     const findings = await findingsOf(
