@@ -26,7 +26,7 @@ def cached(fn):
     return call
 
 class Perceiver(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width: int):
         super().__init__()
         build = cached(lambda: Normed(nn.Linear(width, 8), width=width))
         self.layer = build()
