@@ -8,7 +8,7 @@ import { compareBaseline, parseBaseline, type Baseline } from '../project/baseli
 import type { Config } from '../project/config';
 import { withNotebooks } from '../notebook/check';
 import { engineKey, openCache, type ResultCache } from '../project/cache';
-import { checkFile, isChecked, isModel, outcomeOf, type FileOutcome } from '../project/check-files';
+import { createFileChecker, isChecked, isModel, outcomeOf, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
 import { readText } from '../project/read-text';
 import { excluder, selector } from '../project/select';
@@ -100,11 +100,8 @@ async function checkAll(
 ): Promise<readonly FileOutcome[]> {
   if (paths.length === 0) return [];
   const { root, dist } = context;
-  const checker = async (): Promise<(path: string) => FileOutcome> => {
-    const engine = await context.engine();
-    const files = fileSource(root);
-    return (path) => checkFile(engine, root, path, options, files);
-  };
+  const checker = async (): Promise<(path: string) => FileOutcome> =>
+    createFileChecker(await context.engine(), root, options);
   return threads > 1 ? checkOnThreads({ root, dist, options }, paths, threads, checker) : paths.map(await checker());
 }
 

@@ -11,6 +11,7 @@ import { RUNTIME_MISSING } from '../protocol/onnx';
 import { writeModel } from '../project/onnx/write';
 import { describeError } from '../project/walk';
 import type { Context } from './context';
+import { parseSizes } from './sizes';
 import { EXIT, UsageError, type ExitCode } from './output';
 
 /** Prints the model in ONNX's textual syntax, weights elided; `around` names a node or value. */
@@ -32,6 +33,8 @@ export interface RewriteArguments {
   readonly only: readonly string[];
   readonly output: string | null;
   readonly force: boolean;
+  /** Sizes to measure at, as text. */
+  readonly shape: string;
   /** The version of the standard operators to raise the model to; null keeps its own. */
   readonly opset: number | null;
   /** True: must be verified; false: is not; null: is where onnxruntime-node is found. */
@@ -47,7 +50,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
   const target = resolve(context.root, output);
   if (target === resolve(context.root, file))
     throw new UsageError(`${output}: the original is never overwritten; choose another name with -o`);
-  const { shapes } = findConfig(context.root);
+  const shapes = { ...findConfig(context.root).shapes, ...parseSizes(given.shape) };
   const runtime = given.verify === false ? null : findRuntime(context.root);
   if (given.verify && !runtime) throw new UsageError(`${file}: ${RUNTIME_MISSING}`);
   const code = withModel(context, file, (source) => {

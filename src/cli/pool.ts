@@ -9,6 +9,9 @@ import type { WorkerAnswer, WorkerSetup } from './worker';
 /** Starting a thread costs as much as checking about this many files. */
 const FILES_PER_THREAD = 40;
 
+/** Short-lived memory in MB: the default is several times that, for each thread, and no faster. */
+const YOUNG = { maxYoungGenerationSizeMb: 16 };
+
 /** Threads worth using for so many files. */
 export function threadsFor(files: number, jobs: number | null): number {
   return Math.max(1, Math.min(jobs ?? availableParallelism(), Math.ceil(files / FILES_PER_THREAD)));
@@ -38,7 +41,7 @@ export async function checkOnThreads(
 }
 
 async function runThread(setup: WorkerSetup): Promise<WorkerAnswer> {
-  const worker = new Worker(join(setup.dist, 'worker.js'), { workerData: setup });
+  const worker = new Worker(join(setup.dist, 'worker.js'), { workerData: setup, resourceLimits: YOUNG });
   const on = () => pathOn(setup.share, setup.thread, setup.paths);
   try {
     return await new Promise<WorkerAnswer>((done, fail) => {

@@ -181,6 +181,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
     .option('--force', 'also where the sizes make it a loss', false)
     .option('--opset <version>', 'raise the model to this opset, for operators that are new in it', positive)
+    .option('--shape <sizes>', "sizes of the model's inputs to measure both at, as in B=1024,U=16", '')
     .option('--verify', 'fail where onnxruntime-node is missing (default: verify where it is found)')
     .option('--no-verify', 'do not run the models')
     .action(async (model: string, options: RewriteOptionValues) =>

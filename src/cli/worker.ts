@@ -2,8 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../core/create-engine';
 import type { CheckOptions } from '../core/engine';
-import { checkFile, type FileOutcome } from '../project/check-files';
-import { fileSource } from '../project/file-source';
+import { createFileChecker, type FileOutcome } from '../project/check-files';
 import { readGrammars } from '../project/grammars';
 import { takeFrom } from './share';
 
@@ -24,10 +23,9 @@ export type WorkerAnswer = readonly FileOutcome[];
 async function serve(): Promise<void> {
   if (!parentPort) throw new Error('this file runs as a worker thread only');
   const { root, dist, options, paths, share, thread } = workerData as WorkerSetup;
-  const engine = await createEngine(readGrammars(dist));
-  const files = fileSource(root);
+  const check = createFileChecker(await createEngine(readGrammars(dist)), root, options);
   const answer: FileOutcome[] = [];
-  for (const path of takeFrom(share, thread, paths)) answer.push(checkFile(engine, root, path, options, files));
+  for (const path of takeFrom(share, thread, paths)) answer.push(check(path));
   parentPort.postMessage(answer satisfies WorkerAnswer);
 }
 

@@ -57,18 +57,20 @@ export function product(dims: readonly Dim[]): Dim {
   return dims.reduce<Dim>(multiply, ONE);
 }
 
-/** a / b when it divides exactly as polynomials (b a single monomial, or equal to a up to a constant), else null. */
+/** a / b when it divides exactly as polynomials (b a single monomial, or the quotient one), else null. */
 export function divide(a: Dim, b: Dim): Dim {
   if (!a || !b || b.length === 0) return null;
   if (a.length === 0) return ZERO;
   const [divisor] = b;
   if (!divisor) return null;
   if (b.length > 1) {
-    const [lead] = a;
-    if (!lead || lead.coef % divisor.coef !== 0) return null;
-    const quotient = withoutSymbols(lead, divisor);
-    const whole = quotient && multiply([quotient], b);
-    return whole && equal(whole, a) === true ? [quotient] : null;
+    // One of the terms is what the divisor's first term became.
+    for (const term of a) {
+      const quotient = term.coef % divisor.coef === 0 ? withoutSymbols(term, divisor) : null;
+      const whole = quotient && multiply([quotient], b);
+      if (whole && equal(whole, a) === true) return [quotient];
+    }
+    return null;
   }
   const parts: Monomial[] = [];
   for (const monomial of a) {

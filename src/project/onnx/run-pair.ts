@@ -13,7 +13,7 @@ export interface VerifyOptions {
   readonly seconds: number;
   /** Timed runs per model at `shapes`; 0 for none. */
   readonly repeats: number;
-  /** Sizes for a further, timed set of inputs; empty for none. */
+  /** Sizes for a further, timed set of inputs; empty for none, unless the model leaves none open. */
   readonly shapes?: Readonly<Record<string, number>>;
 }
 
@@ -36,10 +36,12 @@ export async function verifyRewrite(
   after: string,
   options: VerifyOptions,
 ): Promise<Verdict> {
-  const timed = Object.keys(options.shapes ?? {}).length > 0 && options.repeats > 0;
+  let timed = false;
   let probes: { sizes: Map<string, number>; inputs: ProbeInput[] }[];
   try {
     const sets = [probeSizes(analysed, false), probeSizes(analysed, true)];
+    // A model whose sizes are all fixed needs none to be given.
+    timed = options.repeats > 0 && (sets[0]?.size === 0 || Object.keys(options.shapes ?? {}).length > 0);
     if (timed) sets.push(probeSizes(analysed, false, options.shapes));
     probes = sets.map((sizes, i) => ({ sizes, inputs: probeInputs(analysed, sizes, 17 + i) }));
   } catch (error) {

@@ -7,6 +7,7 @@ import { bytesWritten } from '../../core/onnx/traffic';
 import { openFileBytes } from '../byte-source';
 import { medianOf } from './median';
 import { verifyRewrite, type Verdict } from './run-pair';
+import { judgeDifferences } from './runtime';
 
 export interface VerifyRequest {
   readonly before: string;
@@ -57,8 +58,23 @@ function describe({ ok, problem, probes, error }: Verdict, size: number): string
     return `not verified: onnxruntime reads files of up to 2 GiB; keep the weights in a file beside the model (${problem ?? ''})`;
   if (!ok) return `not verified: ${problem ?? 'unknown'}`;
   const sets = `${probes.length} set${probes.length === 1 ? '' : 's'} of inputs`;
-  return `same results on ${sets}; largest error ${error === 0 ? '0' : error.toExponential(1)} of an output's largest value`;
+  const outputs = [...new Set(probes.flatMap(({ differences }) => differences.map(({ output }) => output)))];
+  const worst = outputs.map((output) => {
+    const own = probes.flatMap(({ differences }) => differences.filter((one) => one.output === output));
+    return `${output} ${short(judgeDifferences(own).error)}`;
+  });
+  const each = outputs.length > 1 ? ` (${listed(worst)})` : '';
+  return `same results on ${sets}; largest error ${short(error)} of an output's largest value${each}`;
 }
+
+const short = (error: number): string => (error === 0 ? '0' : error.toExponential(1));
+
+/** A model may have a cache of keys and values for every layer. */
+const MOST_LISTED = 12;
+const listed = (items: readonly string[]): string =>
+  items.length > MOST_LISTED
+    ? `${items.slice(0, MOST_LISTED).join(', ')} and ${items.length - MOST_LISTED} more`
+    : items.join(', ');
 
 /** ` at B=5, U=7`; nothing without sizes. */
 export const at = (sizes: Readonly<Record<string, number>>): string => {
@@ -68,7 +84,11 @@ export const at = (sizes: Readonly<Record<string, number>>): string => {
 
 const median = (samples: readonly number[]): string => medianOf(samples).median.toFixed(3);
 
-function timing({ probes }: Verdict): string[] {
+function timing({ ok, probes }: Verdict): string[] {
+  if (ok && probes.every(({ milliseconds }) => milliseconds === null))
+    return [
+      `not timed: no size is given for ${Object.keys(probes[0]?.sizes ?? {}).join(', ')} (--shape, or [shapes] of ikbo.toml)`,
+    ];
   return probes.flatMap(({ milliseconds, sizes }) =>
     milliseconds
       ? [`median time ${median(milliseconds[0])} -> ${median(milliseconds[1])} ms${at(sizes)}, on this machine's CPU`]

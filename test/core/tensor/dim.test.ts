@@ -49,6 +49,9 @@ describe('Dim', () => {
     );
     assert.deepEqual(divide(multiply(symbol('B'), symbol('H')), symbol('B')), symbol('H'));
     assert.equal(divide(symbol('B'), constant(2)), null);
+    const [b, more] = [symbol('B'), add(multiply(constant(16), symbol('S')), constant(16))];
+    assert.deepEqual(divide(multiply(b, more), more), b);
+    assert.equal(divide(add(multiply(b, more), b), more), null);
     assert.equal(divide(symbol('B'), constant(0)), null);
   });
 
