@@ -86,9 +86,7 @@ const median = (samples: readonly number[]): string => medianOf(samples).median.
 
 function timing({ ok, probes }: Verdict): string[] {
   if (ok && probes.every(({ milliseconds }) => milliseconds === null))
-    return [
-      `not timed: no size is given for ${Object.keys(probes[0]?.sizes ?? {}).join(', ')} (--shape, or [shapes] of ikbo.toml)`,
-    ];
+    return [`not timed: no size is given for ${Object.keys(probes[0]?.sizes ?? {}).join(', ')}`];
   return probes.flatMap(({ milliseconds, sizes }) =>
     milliseconds
       ? [`median time ${median(milliseconds[0])} -> ${median(milliseconds[1])} ms${at(sizes)}, on this machine's CPU`]
