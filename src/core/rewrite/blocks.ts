@@ -1,6 +1,6 @@
 /** The blocks of a concatenation as a rewrite sees them: free ones by their text, copied ones by source and map. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, scopeOf, statementOf } from '../python/syntax';
+import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
 import { doubtfulDtype, isWhole, mixedPrecision } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
@@ -38,8 +38,6 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
   if (!form?.node || !sink.input) refuse('the blocks that are concatenated are not known');
   const made = tracedRows(match, sink.input);
   const call = callOf(made.value);
-  if (made.value.kind === 'identifier' && scopeOf(made.value).kind === 'module')
-    refuse('variables of a module can be read from elsewhere: in a function this could be rewritten');
   if (!call || !['cat', 'concat', 'concatenate'].includes(call.method) || call.keywords.has('out')) {
     refuse(`line ${lineOf(made.value)} stands between the concatenation and the product`);
   }

@@ -1,7 +1,7 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
-import { flat, lineOf, shortly } from './edit';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Edit, flat, lineOf, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
 import { occurrences } from './names';
@@ -159,4 +159,18 @@ function runsBefore(statement: Node, sink: Node): boolean {
     if (earlier.some((node) => effectIn(node) !== null)) return true;
   }
   return false;
+}
+
+/** Variables of a module can be read from other files, and those of a notebook by whoever works in it. */
+export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): readonly string[] {
+  if (scopeOf(sink.node).kind !== 'module') return [];
+  const { text } = sink.node.file;
+  const own = statementOf(sink.node);
+  const names = edits.flatMap(({ start, end }) => {
+    if (start === end || (own.start <= start && end <= own.end)) return [];
+    const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, end);
+    const name = /^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)/.exec(line)?.[1];
+    return name === undefined ? [] : [`\`${name}\``];
+  });
+  return names.length > 0 ? [`nothing outside of this file reads ${[...new Set(names)].join(', ')}`] : [];
 }

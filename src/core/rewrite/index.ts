@@ -18,7 +18,7 @@ import { differenceProduct } from './difference-product';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { groupedProducts } from './grouped-products';
-import { requireEditable } from './guards';
+import { conditionsOfModule, requireEditable } from './guards';
 import { inOrder } from './edit';
 import { einsumProduct } from './implicit-product';
 import { lazyCopy } from './lazy-copy';
@@ -102,7 +102,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
         requireEditable(match, across === true || match.code === 'IKB202');
         const { edits: own, conditions: given } = build(match, torch);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
-        const conditions = [...given, ...conditionsOfCalls(match, edits)];
+        const conditions = [...given, ...conditionsOfCalls(match, edits), ...conditionsOfModule(match, edits)];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,

@@ -189,7 +189,7 @@ export function definitionOf(use: Node): Definition | null {
   const name = textOf(use);
   const scope = scopeOf(use);
   if (
-    scope.kind !== 'function_definition' ||
+    (scope.kind !== 'function_definition' && scope.kind !== 'module') ||
     enclosing(use, 'list_comprehension', 'generator_expression', 'set_comprehension', 'dictionary_comprehension')
   ) {
     return null;
