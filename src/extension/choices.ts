@@ -18,7 +18,9 @@ export function choiceOfTarget(target: BenchTarget, model: Choice['model']): Cho
   const { rule, path, line, message, bench } = target;
   const title = `${rule} ${path.slice(path.lastIndexOf('/') + 1)}:${line}`;
   const { op, dims } = bench;
-  return { id: idOf(target), kind: 'finding', title, detail: message, op, dims, dtype: null, grouping: null, model };
+  // Models are exported in single precision, unless somebody has changed that.
+  const dtype = model ? 'fp32' : null;
+  return { id: idOf(target), kind: 'finding', title, detail: message, op, dims, dtype, grouping: null, model };
 }
 
 export function choiceOfPreset({ name, title, detail, request }: Preset): Choice {
