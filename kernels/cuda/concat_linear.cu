@@ -5,10 +5,13 @@
 // blocks of a cluster hold Width columns of y each and share the rows of x by multicast. x comes from up to kMaxInputs tensors,
 // one after the other along K, each padded to whole 64-blocks: the copy engine fills zeros past a row's end, and the packed
 // weight has zeros there.
-// Mapped blocks were multiplied before, once per source row (concat_parts_*), and rounded to T; a row of y looks its rows up
+// Mapped blocks are multiplied before, once per source row (concat_parts.cuh), and rounded to T; a row of y looks its rows up
 // here and adds them in fp32 before the activation and its own rounding. The first addend is read ahead: its first 128
 // columns while the tile's products run, the others while those are stored. Rows of addends are interleaved, so that a
 // thread's columns are 16-byte vectors.
+// One mapped block is multiplied in this launch, by its first clusters, which get fewer rows of y for that; the first tile of
+// everybody waits at its end until all of that block's rows are in memory. Clusters then wait for each other, so such a launch
+// is cooperative. Other mapped blocks are multiplied by launches before this one (concat_parts_*).
 //
 // Resident: K fits the weight ring (64 x slots: 256 for Width 256, 512 for 128), and a row's result does not depend on its
 // position. Otherwise warpgroup 1 sums K in another cyclic order than warpgroup 0.
@@ -18,7 +21,7 @@
 #include "concat_linear.h"
 
 #include "activation.cuh"
-#include "split_rings.cuh"
+#include "concat_parts.cuh"
 
 namespace {
 
@@ -59,14 +62,13 @@ struct AddendPart {
 };
 
 template <typename T, int Width, bool Resident>
-IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles,
-                         const ConcatLinearWork &work, int first_column, int warpgroup, int thread) {
+IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident, Resident> &consumer,
+                         const RingTiles &tiles, const ConcatLinearWork &work, int first_column) {
     constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
     constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
-    if (tiles.count == 0) return;  // nothing is loaded for it
-    const int lane = thread % 32, warp = thread / 32;
+    const RingMemory<ConcatShape<Width>> &memory = consumer.memory;
+    const int warpgroup = consumer.warpgroup, lane = consumer.thread % 32, warp = consumer.thread / 32;
     const Epilogue &epilogue = work.epilogue;
-    RingConsumer<T, ConcatShape<Width>, Major::K, Resident> consumer{memory, work.ring, warpgroup, thread};
     Ring<ConcatShape<Width>::stagings> staging;
 
     const int before = work.ring.k_blocks - 1;  // K blocks before the last one of the tile, whichever comes first
@@ -113,19 +115,21 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
             load_first(0);
         }
         if (Resident) consumer.await_turn();
-        consumer.template tile<kRingBlockK / kStepK>(
-            d, before, 0,
-            [&] {
-                if (tile > 0) return;
+        consumer.template tile<kRingBlockK / kStepK>(d, before, 0, [] {}, [&] {
+            const bool last = warpgroup == 1 && tile + 1 == tiles.count;  // nobody waits for that turn
+            if (Resident && !last) consumer.pass_turn();
+        });
+        if (tile == 0) {
+            if (work.part.blocks > 0) {
+                consumer.await(work.part.finished, work.part.blocks);
+            } else {
                 wait_for_previous_grid();
-                if (epilogue.addends == 0) return;
+            }
+            if (epilogue.addends > 0) {
                 set_rows(0);
                 load_first(0);
-            },
-            [&] {
-                const bool last = warpgroup == 1 && tile + 1 == tiles.count;  // nobody waits for that turn
-                if (Resident && !last) consumer.pass_turn();
-            });
+            }
+        }
 
 #pragma unroll 1
         for (int s = 1; s < epilogue.addends; ++s) {
@@ -171,13 +175,19 @@ IKBO_DEVICE void consume(const RingMemory<ConcatShape<Width>> &memory, const Rin
     if (!Resident) consumer.skip(work.ring.skew * (1 - warpgroup));
 }
 
+struct Maps {
+    const CUtensorMap *weight, *part_weight, *part_input, *output;
+    const InputMaps *inputs;
+};
+
 template <typename T, int Width, bool Resident>
-IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const CUtensorMap *output,
-                     const ConcatLinearWork &work) {
+IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
-    const RingMemory<ConcatShape<Width>> memory{(shared_address(bytes) + 1023) & ~1023u};
+    using Shape = ConcatShape<Width>;
+    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
-    const RingTiles tiles(work.ring);
+    const RingTiles part_tiles(work.part.ring), tiles(work.ring);
+    const PartTile part(work.part, part_tiles, rank, Width);
     const int first_column = (tiles.width_pair * 2 + rank) * Width;
     const auto locate = [](int chunk) { return chunk * kRingChunk; };  // first row
 
@@ -188,97 +198,75 @@ IKBO_DEVICE void run(const CUtensorMap *weight, const InputMaps *inputs, const C
         fewer_registers<40>();
         const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
         if (elect_one()) {
+            const auto load_part = [&](uint32_t to, uint32_t barrier, int row, int block) {
+                tma_load_multicast(to, maps.part_input, barrier, 0b11, part.k_start + block * kRingBlockK,
+                                   row + rank * (kRingChunk / 2));
+            };
             const auto load_box = [&](uint32_t to, uint32_t barrier, int row, int block) {
                 int i = 0, first_block = 0;
                 while (block >= work.end_block[i]) first_block = work.end_block[i++];
-                tma_load_multicast(to, &inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
+                tma_load_multicast(to, &maps.inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
                                    row + rank * (kRingChunk / 2));
             };
+            Ring<Shape::input_slots> inputs;
             if (warp == 0) {
-                Ring<ConcatShape<Width>::weight_slots> ring;
-                load_weights<ConcatShape<Width>, Resident>(memory, ring, tiles, work.ring, weight, first_column);
-                if (Resident) load_inputs_of(1, memory, tiles, work.ring, rank, locate, load_box);
-            } else if (warp == 3) {
-                if (Resident) {
-                    load_inputs_of(0, memory, tiles, work.ring, rank, locate, load_box);
+                Ring<Shape::weight_slots> weights;
+                load_weights(memory, weights, part_tiles, work.part.ring, maps.part_weight, part.first_column, part.k_start);
+                if constexpr (Resident) {
+                    load_weight_boxes(memory, weights, tiles.count > 0 ? work.ring.k_blocks : 0, work.ring, maps.weight,
+                                      first_column, 0);
+                    load_inputs_of(1, memory, inputs, tiles, work.ring, rank, locate, load_box);
                 } else {
-                    Ring<ConcatShape<Width>::input_slots> ring;
-                    load_inputs(memory, ring, tiles, work.ring, rank, locate, load_box);
+                    load_weights(memory, weights, tiles, work.ring, maps.weight, first_column);
+                }
+            } else if (warp == 3) {
+                if constexpr (Resident) {
+                    load_inputs_of(0, memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
+                    load_inputs_of(0, memory, inputs, tiles, work.ring, rank, locate, load_box);
+                } else {
+                    load_inputs(memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
+                    load_inputs(memory, inputs, tiles, work.ring, rank, locate, load_box);
                 }
             } else {
                 store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate,
                               [&](uint32_t from, int row, int part) {
-                                  tma_store(output, from, first_column + part * kConcatStagedColumns, row);
+                                  tma_store(maps.output, from, first_column + part * kConcatStagedColumns, row);
                               });
             }
         }
         __syncwarp();
     } else {
         more_registers<232>();
-        consume<T, Width, Resident>(memory, tiles, work, first_column, warpgroup, static_cast<int>(threadIdx.x) % 128);
+        const int thread = static_cast<int>(threadIdx.x) % 128;
+        RingConsumer<T, Shape, Major::K, Resident, false> walk{memory, work.part.ring, warpgroup, thread};
+        if (part_tiles.count > 0) {
+            multiply_parts<T, Width, Resident>(walk, part_tiles, work.part, part);
+            finish_parts<T, Width>(walk, work.part);
+        }
+        RingConsumer<T, Shape, Major::K, Resident, Resident> consumer{memory,       work.ring,   warpgroup, thread,
+                                                                      walk.weights, walk.inputs, walk.weights};
+        if (tiles.count > 0) consume<T, Width, Resident>(consumer, tiles, work, first_column);  // else nothing is loaded
         __syncwarp();
     }
     // No block leaves while its peer may still multicast into it or arrive on its barriers.
     cluster_sync();
-}
-
-// One mapped block, straight from the registers. K may be cut into splits, so that few rows with a long K still use the whole
-// device; the splits stay in fp32, and layout.cu adds them in a fixed order before the rounding.
-template <typename T, int Width>
-IKBO_DEVICE void consume_parts(const RingMemory<ConcatShape<Width>> &memory, const RingTiles &tiles,
-                               const ConcatPartsWork &work, int split, int first_column, int warpgroup, int thread) {
-    RingConsumer<T, ConcatShape<Width>, Major::K, false> consumer{memory, work.ring, warpgroup, thread};
-    if (warpgroup >= work.ring.consumers) {
-        consumer.skip(tiles.count * work.ring.k_blocks);
-        return;
-    }
-    const int my_row = thread / 32 * 16 + thread % 32 / 4, pair = 2 * (thread % 4);
-    const bool rounded = work.ring.width_pairs == work.column_pairs;  // one split: nothing is left to add
-#pragma unroll 1
-    for (int tile = 0; tile < tiles.count; ++tile) {
-        float d[Width / 2];
-        consumer.template tile<kRingBlockK / kStepK>(
-            d, work.ring.k_blocks - 1, 0, [] {}, [] {});
-        if (work.bias != nullptr && split == 0) {
-            const T *bias = static_cast<const T *>(work.bias);
-#pragma unroll
-            for (int i = 0; i < Width / 2; ++i) {
-                const int column = first_column + 8 * (i / 4) + pair + i % 2;
-                if (column < work.columns) d[i] += static_cast<float>(bias[column]);
-            }
-        }
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const int row = tiles.chunk(tile, warpgroup) * kRingChunk + my_row + 8 * h;
-            if (row >= work.rows) continue;
-            const int64_t at =
-                (static_cast<int64_t>(split) * work.rows + row) * work.stride + first_column + interleaved_column(pair);
-#pragma unroll
-            for (int j = 0; j < Width / 8; j += 4) {
-                const float *v = d + 4 * j + 2 * h;
-                const int64_t to = at + j / kGroups * kConcatStagedColumns + j % kGroups * 2;
-                if (rounded) {
-                    *reinterpret_cast<uint4 *>(static_cast<T *>(work.parts) + to) = {
-                        pack<T>(v[0], v[1]), pack<T>(v[4], v[5]), pack<T>(v[8], v[9]), pack<T>(v[12], v[13])};
-                } else {
-                    float4 *wide = reinterpret_cast<float4 *>(static_cast<float *>(work.splits) + to);
-                    wide[0] = {v[0], v[1], v[4], v[5]};
-                    wide[1] = {v[8], v[9], v[12], v[13]};
-                }
-            }
-        }
+    if (work.part.blocks == 0) return;
+    // The last cluster to leave makes the counters ready for the next launch.
+    const uint32_t clusters = gridDim.x / 2;
+    if (threadIdx.x == 0 && rank == 0 && atomicInc(work.part.left, clusters - 1) == clusters - 1) {
+        *work.part.arrived = 0;
+        *work.part.finished = 0;
     }
 }
 
 template <typename T, int Width>
 IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, const ConcatPartsWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
-    const RingMemory<ConcatShape<Width>> memory{(shared_address(bytes) + 1023) & ~1023u};
+    using Shape = ConcatShape<Width>;
+    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles tiles(work.ring);
-    const int split = tiles.width_pair / work.column_pairs;
-    const int first_column = (tiles.width_pair % work.column_pairs * 2 + rank) * Width;
-    const int k_start = split * work.ring.k_blocks * kRingBlockK;
+    const PartTile part(work, tiles, rank, Width);
 
     let_next_grid_start();
     if (threadIdx.x == 0) memory.template init_barriers<false>();
@@ -289,14 +277,14 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
         const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * kConsumers;
         if (elect_one()) {
             if (warp == 0) {
-                Ring<ConcatShape<Width>::weight_slots> ring;
-                load_weights<ConcatShape<Width>, false>(memory, ring, tiles, work.ring, weight, first_column, k_start);
+                Ring<Shape::weight_slots> ring;
+                load_weights(memory, ring, tiles, work.ring, weight, part.first_column, part.k_start);
             } else if (warp == 3) {
-                Ring<ConcatShape<Width>::input_slots> ring;
+                Ring<Shape::input_slots> ring;
                 load_inputs(
                     memory, ring, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
                     [&](uint32_t to, uint32_t barrier, int row, int block) {
-                        tma_load_multicast(to, input, barrier, 0b11, k_start + block * kRingBlockK,
+                        tma_load_multicast(to, input, barrier, 0b11, part.k_start + block * kRingBlockK,
                                            row + rank * (kRingChunk / 2));
                     });
             }
@@ -304,8 +292,9 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
         __syncwarp();
     } else {
         more_registers<232>();
-        consume_parts<T, Width>(memory, tiles, work, split, first_column, warpgroup,
-                                static_cast<int>(threadIdx.x) % 128);
+        RingConsumer<T, Shape, Major::K, false, false> walk{memory, work.ring, warpgroup,
+                                                            static_cast<int>(threadIdx.x) % 128};
+        multiply_parts<T, Width, false>(walk, tiles, work, part);
         __syncwarp();
     }
     cluster_sync();
@@ -316,8 +305,9 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
 #define IKBO_KERNEL(name, T, width, resident)                                                                          \
     extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \
         name(const __grid_constant__ CUtensorMap weight, const __grid_constant__ InputMaps inputs,                     \
+             const __grid_constant__ CUtensorMap part_weight, const __grid_constant__ CUtensorMap part_input,          \
              const __grid_constant__ CUtensorMap output, const __grid_constant__ ConcatLinearWork work) {              \
-        run<T, width, resident>(&weight, &inputs, &output, work);                                                      \
+        run<T, width, resident>({&weight, &part_weight, &part_input, &output, &inputs}, work);                         \
     }
 #define IKBO_PARTS(name, T, width)                                                                                     \
     extern "C" __global__ void __launch_bounds__(kRingThreads, 1)                                                      \

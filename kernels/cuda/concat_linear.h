@@ -25,23 +25,29 @@ constexpr int concat_shared_bytes(int width) {
     }
 }
 
+// A mapped block's product, rounded and interleaved (interleave.h) for the rows of y to look up.
+struct ConcatPartsWork {
+    RingWork ring;        // its width pairs are those of the columns times the splits, splits outermost
+    int32_t rows, columns;
+    int32_t column_pairs; // pairs of weight tiles that cover the columns
+    const void *bias;     // [columns] or null; added by the first split
+    void *parts;          // [rows][stride], rounded
+    float *splits;        // [splits][rows][stride], or (within the main launch) SplitTiles; used where there are several
+    int64_t stride;
+    // Within the main launch; elsewhere unused.
+    uint32_t blocks;    // thread blocks with a tile, the first of the grid; 0: the launch has no such phase
+    uint32_t *arrived;  // blocks whose splits are in memory; these three are zero before and after a launch
+    uint32_t *finished; // blocks whose parts are in memory
+    uint32_t *left;     // clusters that have left
+};
+
 struct ConcatLinearWork {
     RingWork ring;
     int32_t rows;
     int32_t inputs;                // blocks multiplied directly, each padded to whole K blocks
     int32_t end_block[kMaxInputs]; // K block after the last one of each input
     Epilogue epilogue;             // addends as wide as the grid's columns; the bias is one of them or in one of them
-};
-
-// A mapped block's product, rounded and interleaved (interleave.h) for the main launch to look up.
-struct ConcatPartsWork {
-    RingWork ring;        // its width pairs are those of the columns times the splits, splits outermost
-    int32_t rows, columns;
-    int32_t column_pairs; // pairs of weight tiles that cover the columns
-    const void *bias;     // [columns] or null; added by the first split
-    void *parts;          // [rows][stride], rounded; written where there is one split
-    float *splits;        // [splits][rows][stride]; written where there are more
-    int64_t stride;
+    ConcatPartsWork part;          // the first phase, if any: one consumer warpgroup a block
 };
 
 }  // namespace ikbo

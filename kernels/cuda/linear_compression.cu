@@ -41,7 +41,7 @@ template <typename T, int Rows>
 struct Consumer {
     static constexpr int kVectors = Rows / 16;  // 16-byte vectors of a thread's fragment
     using Shape = CompressionShape<Rows>;
-    using Walk = RingConsumer<T, Shape, Major::MN, false>;
+    using Walk = RingConsumer<T, Shape, Major::MN, false, false>;
 
     const RingMemory<Shape> &memory;
     const LinearCompressionWork &work;
@@ -85,17 +85,8 @@ struct Consumer {
                                    pack<T>(d[8 * v + 4], d[8 * v + 5]), pack<T>(d[8 * v + 6], d[8 * v + 7])};
                 }
             }
-            walk.meet();
-            if (thread == 0) add_release(work.finished, 1);
+            walk.announce(work.finished);
         });
-    }
-
-    IKBO_DEVICE void await_users() const {
-        if (thread == 0) {
-            while (load_acquire(work.finished) < work.user_tiles) {
-            }
-        }
-        walk.meet();
     }
 
     template <int LastSteps>
@@ -111,7 +102,7 @@ struct Consumer {
         const auto prefetch = [&](int tile) {
             const int chunk = next_user * work.chunks + tiles.chunk(tile, warpgroup) % work.chunks;
             next_user = user_of(min(tile + 1, tiles.count - 1));
-            if (tile == 0) await_users();
+            if (tile == 0) walk.await(work.finished, work.user_tiles);
             if (chunk == addend_chunk) return;
             const uint4 *from = fragment(chunk);
 #pragma unroll
@@ -173,8 +164,8 @@ IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
         if (elect_one()) {
             if (warp == 0) {
                 Ring<Shape::weight_slots> ring;
-                load_weights<Shape, false>(memory, ring, users, work.users, maps.user_weight, row_tile * Rows);
-                load_weights<Shape, false>(memory, ring, candidates, work.candidates, maps.weight, row_tile * Rows);
+                load_weights(memory, ring, users, work.users, maps.user_weight, row_tile * Rows);
+                load_weights(memory, ring, candidates, work.candidates, maps.weight, row_tile * Rows);
             } else if (warp == 3) {
                 Ring<Shape::input_slots> ring;
                 const auto load = [&](const RingTiles &tiles, const RingWork &phase, const CUtensorMap *input) {

@@ -108,6 +108,19 @@ IKBO_DEVICE void add_release(uint32_t *to, uint32_t value) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
+// Waits until `*counter` is `count`; what was written before the additions is visible then. Built with IKBO_SPIN_LIMIT=n, it
+// traps after n attempts.
+IKBO_DEVICE void await_count(const uint32_t *counter, uint32_t count) {
+#ifdef IKBO_SPIN_LIMIT
+    for (uint32_t attempt = 0; load_acquire(counter) < count; ++attempt) {
+        if (attempt > IKBO_SPIN_LIMIT) asm volatile("trap;");
+    }
+#else
+    while (load_acquire(counter) < count) {
+    }
+#endif
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Dependent launches (programmatic stream serialization)
 

@@ -14,6 +14,8 @@
 // a tile at another block than warpgroup 0 (it sums in another order).
 // Resident weight: K fits the weight ring and is loaded once. Each warpgroup then has an input ring of its own, which fills
 // with its next tile during its epilogue, and the two take strict turns at the tensor cores. Both start at block 0.
+//
+// Two products may follow each other through the same rings (the users' before the candidates'): everybody keeps its position.
 #pragma once
 
 #include "split_rings.h"
@@ -90,26 +92,26 @@ struct RingTiles {
     IKBO_DEVICE int chunk(int tile, int warpgroup) const { return (first + tile * stride) * consumers + warpgroup; }
 };
 
-template <class S, bool Resident>
+// `steps` boxes of the weight's rows from `row` on, from K block work.first_block on and around.
+template <class S>
+IKBO_DEVICE void load_weight_boxes(const RingMemory<S> &memory, ptx::Ring<S::weight_slots> &ring, int steps,
+                                   const RingWork &work, const CUtensorMap *weight, int row, int k_start) {
+    using namespace ptx;
+    int block = work.first_block;
+    for (int step = 0; step < steps; ++step, ring.advance()) {
+        fall_behind();
+        barrier_wait(memory.weight_free(ring.slot), ring.parity ^ 1);
+        barrier_arrive_expect(memory.weight_full(ring.slot), S::weight_box);
+        tma_load(memory.weight(ring.slot), weight, memory.weight_full(ring.slot), k_start + block * kRingBlockK, row);
+        if (++block == work.k_blocks) block = 0;
+    }
+}
+// For all tiles of a streaming weight.
+template <class S>
 IKBO_DEVICE void load_weights(const RingMemory<S> &memory, ptx::Ring<S::weight_slots> &ring, const RingTiles &tiles,
                               const RingWork &work, const CUtensorMap *weight, int row, int k_start = 0) {
-    using namespace ptx;
-    const auto load = [&](int slot, int block) {
-        fall_behind();
-        barrier_arrive_expect(memory.weight_full(slot), S::weight_box);
-        tma_load(memory.weight(slot), weight, memory.weight_full(slot), k_start + block * kRingBlockK, row);
-    };
-    if constexpr (Resident) {
-        for (int block = 0; block < work.k_blocks; ++block) load(block, block);
-    } else {
-        int block = work.first_block;
-        const int steps = tiles.count == 0 ? 0 : tiles.count * work.k_blocks + work.skew;
-        for (int step = 0; step < steps; ++step, ring.advance()) {
-            barrier_wait(memory.weight_free(ring.slot), ring.parity ^ 1);
-            load(ring.slot, block);
-            if (++block == work.k_blocks) block = 0;
-        }
-    }
+    const int steps = tiles.count == 0 ? 0 : tiles.count * work.k_blocks + work.skew;
+    load_weight_boxes(memory, ring, steps, work, weight, row, k_start);
 }
 
 // The rings are the caller's: a kernel may stream another product through them afterwards.
@@ -150,12 +152,12 @@ IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, ptx::Ring<S::input_slo
     }
 }
 
-// The same for a resident weight and one warpgroup.
+// The same for the ring of one warpgroup.
 template <class S, class Locate, class Issue>
-IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, const RingTiles &tiles,
-                                const RingWork &work, int rank, const Locate &locate, const Issue &issue) {
+IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, ptx::Ring<S::input_slots> &ring,
+                                const RingTiles &tiles, const RingWork &work, int rank, const Locate &locate,
+                                const Issue &issue) {
     using namespace ptx;
-    Ring<S::input_slots> ring;
     for (int tile = 0; tile < tiles.count; ++tile) {
         const auto place = locate(tiles.chunk(tile, warpgroup));
         for (int block = 0; block < work.k_blocks; ++block, ring.advance()) {
@@ -168,7 +170,8 @@ IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, cons
     }
 }
 
-// `store(from, place, part)` starts the copy of one staged buffer.
+// `store(from, place, part)` starts the copy of one staged buffer. Waiting for each copy before the next one starts is faster
+// than letting two overlap.
 template <class S, class Locate, class Store>
 IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, int warpgroup, int parts,
                                const Locate &locate, const Store &store) {
@@ -189,17 +192,20 @@ IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &til
 }
 
 // One consumer warpgroup's walk through the rings. A is the majorness of the input boxes: K (rows of 64 k) or MN (rows of 64
-// chunk rows); the weight is K-major.
-template <typename T, class S, ptx::Major A, bool Resident>
+// chunk rows); the weight is K-major. A kernel with a resident weight
+// has input rings of the warpgroups' own (OwnInputs); before that weight it may stream another one through the same slots.
+template <typename T, class S, ptx::Major A, bool OwnInputs, bool Resident>
 struct RingConsumer {
     const RingMemory<S> &memory;
     const RingWork &work;
     int warpgroup, thread;
     ptx::Ring<S::weight_slots> weights = {};
     ptx::Ring<S::input_slots> inputs = {};
-    int used_weight = 0, used_input = 0;  // slots of the block whose products are still in flight
+    ptx::Ring<S::weight_slots> first_weight = weights;  // where block 0 of a resident weight lies
+    int weight_block = 0;                               // of a resident weight
+    int used_weight = 0, used_input = 0;                // slots of the block whose products are still in flight
 
-    IKBO_DEVICE int ring() const { return Resident ? warpgroup : 0; }
+    IKBO_DEVICE int ring() const { return OwnInputs ? warpgroup : 0; }
     IKBO_DEVICE void wait() const {
         ptx::fall_behind();
         ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
@@ -215,10 +221,12 @@ struct RingConsumer {
     IKBO_DEVICE void advance() {
         used_weight = weights.slot;
         used_input = inputs.slot;
+        weights.advance();
         if constexpr (Resident) {
-            if (++weights.slot == work.k_blocks) weights.slot = 0;
-        } else {
-            weights.advance();
+            if (++weight_block == work.k_blocks) {
+                weight_block = 0;
+                weights = first_weight;
+            }
         }
         inputs.advance();
     }
@@ -236,6 +244,25 @@ struct RingConsumer {
             meet();
             release_used();
         }
+    }
+    // The same where this warpgroup's own input ring gets nothing.
+    IKBO_DEVICE void skip_weights(int blocks) {
+        for (int i = 0; i < blocks; ++i, weights.advance()) {
+            ptx::fall_behind();
+            ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
+            meet();
+            if (thread == 2) ptx::barrier_arrive(memory.weight_free(weights.slot));
+        }
+    }
+    // Waits until other blocks have counted `counter` up to `count`, and sees what they wrote before.
+    IKBO_DEVICE void await(const uint32_t *counter, uint32_t count) const {
+        if (thread == 0) ptx::await_count(counter, count);
+        meet();
+    }
+    // Counts `counter` up by one when all of this warpgroup have written.
+    IKBO_DEVICE void announce(uint32_t *counter) const {
+        meet();
+        if (thread == 0) ptx::add_release(counter, 1);
     }
     // Turns at the tensor cores (resident weight): warpgroup 1 opens the first turn of warpgroup 0.
     IKBO_DEVICE void await_turn() const { ptx::named_barrier_sync(kTurnBarrier + warpgroup, kTurnThreads); }

@@ -15,24 +15,29 @@ namespace {
 using Shape = ikbo_concat_linear_shape;
 using Args = ikbo_concat_linear_args;
 
-// A mapped block's product, rounded and interleaved for the main launch: by concat_parts_* where the copy engine can
-// read the block, else by the portable kernel.
+// A mapped block's product, rounded and interleaved for the main launch to look up: by the main launch itself or by
+// concat_parts_* where the copy engine can read the block, else by the portable kernel.
 struct MappedPart {
     std::size_t block;
     PackedWeight weight;
     Buffer parts, splits; // splits: where K is cut
     ConcatPartsWork work{};
-    Kernel kernel; // no handle: portable
+    Kernel kernel; // no handle: portable, or within the main launch
     Launch launch;
     CUtensorMap weight_map{}, input_map{};
+
+    bool within() const { return work.blocks > 0; }
+    bool copied() const { return within() || kernel.handle != nullptr; }
 };
 
-// Stage 4: kernels/cuda/concat_linear.cu, after one small product for each mapped block.
+// Stage 4: kernels/cuda/concat_linear.cu. A mapped block that few clusters multiply at once is a phase of its launch; with more
+// than one, or a large one, each has a launch of its own before.
 class WarpSpecialized {
   public:
     WarpSpecialized(const SharedContext &context, const Shape &shape)
         : context_(context), s_(shape), product_(context, shape.dtype, ContiguousIn::k), layout_(context, shape.dtype),
-          blocks_(blocks_of(context, shape)), weight_(context, shape, direct_depth(blocks_)) {
+          blocks_(blocks_of(context, shape)), weight_(context, shape, direct_depth(blocks_)),
+          counters_(context, 3 * sizeof(uint32_t), "counters") {
         int64_t depth = 0;
         for (const Block &block : blocks_) {
             if (!block.direct) continue;
@@ -54,7 +59,7 @@ class WarpSpecialized {
         ring.groups = static_cast<int32_t>(parts(parts(s_.rows, kRingChunk), 2));
         ring.width_pairs = width_pairs_;
         ring.k_blocks = k_blocks;
-        ring.skew = resident ? 0 : std::min(4, k_blocks / 2);
+        ring.skew = resident ? 0 : std::min(2, k_blocks / 2);
         kernel_ = kernel("concat_linear_", resident ? "_resident" : "");
         const CurrentContext current(context->handle);
         launch_ = ring_launch();
@@ -62,10 +67,16 @@ class WarpSpecialized {
         if (clusters < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a cluster of %s", kernel_.name.c_str());
         ring.runs = std::min(std::max(1, clusters / width_pairs_), ring.groups);
         launch_.grid[0] = static_cast<unsigned>(2 * ring.runs * width_pairs_);
-        launch_.overlap = static_cast<std::size_t>(work_.inputs) < blocks_.size();
+        work_.part.ring.stride = work_.part.ring.width_pairs = work_.part.ring.runs = work_.part.column_pairs = 1;
+        const std::size_t mapped = blocks_.size() - static_cast<std::size_t>(work_.inputs);
         for (std::size_t i = 0; i < blocks_.size(); ++i)
-            if (!blocks_[i].direct) add_mapped(i, clusters);
-        if (mapped_.size() == 1 && mapped_[0].kernel.handle != nullptr) start_late(mapped_[0].work.ring);
+            if (!blocks_[i].direct) add_mapped(i, clusters, mapped == 1);
+        if (mapped == 1 && mapped_[0].within()) {
+            include(mapped_[0].work);
+        } else {
+            launch_.overlap = mapped > 0;
+            if (mapped == 1 && mapped_[0].kernel.handle != nullptr) start_late(mapped_[0].work.ring);
+        }
         if (mapped_.empty() && s_.has_bias != 0) {
             bias_row_ = Buffer(context, size(addend_stride() * 2), "the bias");
             work_.epilogue.addend[work_.epilogue.addends++] = {bias_row_.data(), nullptr, addend_stride()};
@@ -83,8 +94,10 @@ class WarpSpecialized {
         }
         for (const MappedPart &part : mapped_) {
             part.weight.pack(layout_, s_, args, blocks_[part.block], stream);
-            if (part.kernel.handle == nullptr) clear(part.parts, stream);
+            if (!part.copied()) clear(part.parts, stream);
         }
+        check(driver().MemsetD8Async(reinterpret_cast<CUdeviceptr>(counters_.data()), 0, counters_.bytes(), stream),
+              "clearing the counters");
         if (bias_row_.data() != nullptr) {
             clear(bias_row_, stream);
             product_.run(bias_row(args), stream);
@@ -95,12 +108,19 @@ class WarpSpecialized {
     void run(const Args &args, CUstream stream) {
         const CurrentContext current(context_->handle);
         describe(args);
-        for (const MappedPart &part : mapped_) multiply(part, args, stream);
-        launch(kernel_, launch_, stream, weight_map_, input_maps_, out_map_, work_);
+        if (work_.part.blocks > 0) {
+            work_.part.bias = bias_of(mapped_[0], args);
+        } else {
+            for (const MappedPart &part : mapped_) multiply(part, args, stream);
+        }
+        // Without such a phase these two are not read.
+        const MappedPart *part = mapped_.empty() ? nullptr : &mapped_[0];
+        launch(kernel_, launch_, stream, weight_map_, input_maps_, part ? part->weight_map : out_map_,
+               part ? part->input_map : out_map_, out_map_, work_);
     }
 
     std::size_t workspace_bytes() const {
-        std::size_t bytes = weight_.rows.bytes() + bias_row_.bytes();
+        std::size_t bytes = weight_.rows.bytes() + bias_row_.bytes() + counters_.bytes();
         for (const Block &block : blocks_) bytes += block.row_of.bytes();
         for (const MappedPart &part : mapped_)
             bytes += part.parts.bytes() + part.splits.bytes() + part.weight.rows.bytes();
@@ -131,6 +151,19 @@ class WarpSpecialized {
         return how;
     }
 
+    // The mapped block as the first phase of the main launch. Its clusters get fewer rows of y for that.
+    void include(ConcatPartsWork &work) {
+        work.arrived = static_cast<uint32_t *>(counters_.data());
+        work.finished = work.arrived + 1;
+        work.left = work.arrived + 2;
+        work_.part = work;
+        launch_.together = true;
+        launch_.grid[0] = std::max(launch_.grid[0], work.blocks);
+        const int32_t busy = static_cast<int32_t>(work.blocks) / 2;
+        share_runs(work_.ring, 0, busy / width_pairs_,
+                   parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks * work.ring.consumers / 2);
+    }
+
     // The main launch fills the multiprocessors that the mapped block's leaves free; its last clusters start when that one is
     // done. A launch takes about as long as five K blocks before its first product.
     void start_late(const RingWork &part) {
@@ -150,26 +183,32 @@ class WarpSpecialized {
               "clearing the parts of the output");
     }
 
-    void add_mapped(std::size_t i, int clusters) {
+    void add_mapped(std::size_t i, int clusters, bool alone) {
         const Block &block = blocks_[i];
         MappedPart part{i, PackedWeight(context_, s_, block.width), {}, {}, {}, {}, {}, {}, {}};
         ConcatPartsWork &work = part.work;
         int32_t splits = 1;
         if (block.row_stride % 8 == 0 && block.source_rows > 0) {
-            part.kernel = kernel("concat_parts_", "");
             const auto chunks = static_cast<int32_t>(parts(block.source_rows, kRingChunk));
             const auto k_blocks = static_cast<int32_t>(parts(block.width, kRingBlockK));
-            // Half-used blocks while clusters are to spare; then K is cut, but not below 8 blocks a piece.
+            // Half-used blocks while clusters are to spare. A long K is cut then, into pieces of four blocks or more: below
+            // nine blocks, adding the pieces takes longer than they save.
             work.ring.consumers = chunks * width_pairs_ <= clusters ? 1 : 2;
             work.ring.groups = static_cast<int32_t>(parts(chunks, work.ring.consumers));
-            splits =
-                std::clamp(clusters / (work.ring.groups * width_pairs_), 1, static_cast<int32_t>(parts(k_blocks, 8)));
+            splits = k_blocks <= 8 ? 1 : std::clamp(clusters / (work.ring.groups * width_pairs_), 1, k_blocks / 4);
             work.ring.stride = 1;
             work.ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
             work.ring.width_pairs = width_pairs_ * splits;
-            part.launch = ring_launch();
             work.ring.runs = std::min(std::max(1, clusters / work.ring.width_pairs), work.ring.groups);
-            part.launch.grid[0] = static_cast<unsigned>(2 * work.ring.runs * work.ring.width_pairs);
+            const auto blocks = static_cast<unsigned>(2 * work.ring.runs * work.ring.width_pairs);
+            // Longer, and the main launch does better to start beside it than to begin with it.
+            if (alone && work.ring.consumers == 1 && parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks <= 8) {
+                work.blocks = blocks;
+            } else {
+                part.kernel = kernel("concat_parts_", "");
+                part.launch = ring_launch();
+                part.launch.grid[0] = blocks;
+            }
         }
         work.rows = static_cast<int32_t>(block.source_rows);
         work.columns = static_cast<int32_t>(s_.outputs);
@@ -178,15 +217,23 @@ class WarpSpecialized {
         const int64_t elements = block.source_rows * addend_stride();
         part.parts = Buffer(context_, size(elements * 2), "the parts of the output");
         work.parts = part.parts.data();
-        if (splits > 1) part.splits = Buffer(context_, size(splits * elements * 4), "the splits of a part");
+        if (splits > 1) {
+            const int64_t padded = round_up(block.source_rows, kRingChunk) * addend_stride();
+            part.splits = Buffer(context_, size(splits * padded * 4), "the splits of a part");
+        }
         work.splits = static_cast<float *>(part.splits.data());
         work_.epilogue.addend[work_.epilogue.addends++] = {work.parts, block.rows(), addend_stride()};
         mapped_.push_back(std::move(part));
     }
 
+    // The bias goes along with the first mapped block.
+    const void *bias_of(const MappedPart &part, const Args &args) const {
+        return s_.has_bias != 0 && &part == &mapped_[0] ? args.bias : nullptr;
+    }
+
     void multiply(const MappedPart &part, const Args &args, CUstream stream) const {
         const Block &block = blocks_[part.block];
-        const void *bias = s_.has_bias != 0 && &part == &mapped_[0] ? args.bias : nullptr;
+        const void *bias = bias_of(part, args);
         if (part.kernel.handle == nullptr) {
             GemmWork work = block_product(s_, block, args, block.source_rows, part.parts.data(), addend_stride());
             work.interleaved = 1;
@@ -239,7 +286,7 @@ class WarpSpecialized {
         for (const Block &block : blocks_)
             if (block.direct) input_maps_[input++] = input_map(block, args);
         for (MappedPart &part : mapped_) {
-            if (part.kernel.handle == nullptr) continue;
+            if (!part.copied()) continue;
             part.weight_map = weight_map(part.weight);
             part.input_map = input_map(blocks_[part.block], args);
         }
@@ -257,6 +304,7 @@ class WarpSpecialized {
     std::vector<Block> blocks_;
     PackedWeight weight_; // the direct blocks', side by side
     std::vector<MappedPart> mapped_;
+    Buffer counters_;
     Buffer bias_row_; // where no mapped block takes the bias along
     int32_t width_pairs_ = 0;
     int width_ = 0;
