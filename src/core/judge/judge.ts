@@ -3,7 +3,7 @@ import { bound, costOf, factors, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { type Node, scopeOf } from '../python/syntax';
-import { type Dim, valueOf } from '../tensor/dim';
+import { type Dim, isOne, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
@@ -147,6 +147,7 @@ function matchOf(
       (event.keyword !== null && code !== 'IKB201') ||
       (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
       hit.implicit === 'matrix' ||
+      (code === 'IKB301' && isVector(hit, operand, event)) ||
       (hit.via === 'picked' && rankOf(hit.carrier.shape) === 1) ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
@@ -166,6 +167,15 @@ function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): reado
     const text = mapText ?? factors([name(ratio)]);
     return text.includes('?') ? null : text;
   });
+}
+
+/** A vector for each matrix that it meets: its copies are as nothing beside those. */
+function isVector({ carrier }: SinkHit, operand: Operand, { kind, operands }: SinkEvent): boolean {
+  if (kind !== 'matmul' || (operand.role !== 'left' && operand.role !== 'right')) return false;
+  const [own, others] = operand.role === 'left' ? [-2, -1] : [-1, -2];
+  const other = operands.find((o) => o !== operand);
+  const single = (t: Tensor | undefined, axis: number): boolean => isOne((t && knownAxis(t.shape, axis)?.dim) ?? null);
+  return single(carrier, own) && !single(other?.value, others);
 }
 
 /** Whole sets of keys and values that were joined along the batch, as for guidance: no few rows among others. */

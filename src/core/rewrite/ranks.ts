@@ -5,6 +5,7 @@ import { type Node, type SourceFile, childOf, enclosing, scopeOf, textOf } from 
 import { flat } from './edit';
 import { callOf, elements, integer, unwrap } from './expression';
 import { isBinding, occurrences, visit } from './names';
+import { refuse } from './refusal';
 import type { Replicate } from './replica';
 import { trace } from './trace';
 
@@ -48,7 +49,11 @@ export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node 
   if (!first || (kind === 'expand' && integer(first) === -1) || suffix.includes('.unsqueeze(')) return [];
   const { value } = trace(source);
   const whole = /\.?expand_as$/.test(callOf(unwrap(node))?.method ?? '') ? null : sizes.length;
-  if (isRaised(value) || (whole !== null && [parameterRank(value), statedRank(value)].includes(whole))) return [];
+  const known = [parameterRank(value), statedRank(value)].filter((rank): rank is number => rank !== null);
+  if (isRaised(value) || (whole !== null && known.includes(whole))) return [];
+  const [own] = known;
+  if (own !== undefined && whole !== null)
+    refuse(`\`${flat(source)}\` has ${own === 1 ? 'one axis' : `${own} axes`}, and the copy puts another in front`);
   return [`\`${flat(source)}\` has ${whole === null ? 'all axes of the copy' : `${whole} axes`} before it is copied`];
 }
 

@@ -222,6 +222,18 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /as an operand of `p\.matmul`; the product can read one copy/,
   },
+  'copies of a vector are little beside the matrices that it meets': {
+    init: ['self.bias = nn.Parameter(torch.zeros(8, 16))'],
+    forward: [
+      'b, h, s, d = k.shape',
+      'bias = self.bias.view(1, 8, 1, 16).repeat(b, 1, 1, 1)',
+      'return torch.matmul(bias, k.transpose(2, 3))',
+    ],
+    signature: 'k',
+    rule: 'IKB301',
+    level: 'information',
+    message: /copied `b` times as an operand of `torch\.matmul`; the product can read one copy: b\*256 bytes/,
+  },
   'an addition broadcasts by itself': {
     init: ['self.one = nn.Parameter(torch.eye(16).unsqueeze(0))'],
     forward: ['b, d, k = x.shape', 'return torch.bmm(y, x + self.one.repeat(b, 1, 1))'],
