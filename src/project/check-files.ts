@@ -5,7 +5,8 @@ import { checkModel, checkModelText, OnnxError } from '../core/onnx';
 import { isNotebook, withNotebooks } from '../notebook/check';
 import { openFileBytes } from './byte-source';
 import { hashText, type Sources } from './cache';
-import type { ProjectFiles } from './file-source';
+import { createCollector } from './collect';
+import { fileSource, type ProjectFiles } from './file-source';
 import { readText } from './read-text';
 import { describeError } from './walk';
 
@@ -30,8 +31,23 @@ export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 export const isChecked = (name: string): boolean =>
   isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
+/** Checks one file after another; shared by all who check many. */
+export function createFileChecker(
+  engine: Engine,
+  root: string,
+  options: Omit<CheckOptions, 'files'>,
+): (path: string) => FileOutcome {
+  const files = fileSource(root);
+  const collect = createCollector();
+  return (path) => {
+    const outcome = checkFile(engine, root, path, options, files);
+    collect();
+    return outcome;
+  };
+}
+
 /** A defect in the analysis of one file is that file's problem: the rest of a run still counts. */
-export function checkFile(
+function checkFile(
   engine: Engine,
   root: string,
   path: string,

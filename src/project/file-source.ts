@@ -13,12 +13,12 @@ export interface ProjectFiles extends FileSource {
 }
 
 /** Characters of text that are kept; what was longest not asked for is read again. */
-const CAPACITY = 10_000_000;
+const CAPACITY = 6_000_000;
 
 /** Other files of the project below `root`, read about once each; a file that cannot be read is not there. */
 export function fileSource(root: string): ProjectFiles {
   const texts = createRecent<string, { readonly text: string | undefined }>(CAPACITY);
-  const hashes = new Map<string, TextHash>();
+  const hashes = new Map<string, readonly [path: string, hash: TextHash]>();
   const names = namesByFolder();
   const read = (path: string): string | undefined => {
     const known = texts.get(path);
@@ -31,28 +31,29 @@ export function fileSource(root: string): ProjectFiles {
     hashes.delete(path);
     return text;
   };
-  const hash = (path: string): TextHash => {
+  /** One pair for all results that depend on the file: thousands may. */
+  const hashed = (path: string): readonly [string, TextHash] => {
     const known = hashes.get(path);
-    if (known !== undefined) return known;
+    if (known) return known;
     const text = read(path);
-    const made = text === undefined ? null : hashText(text);
+    const made = [path, text === undefined ? null : hashText(text)] as const;
     hashes.set(path, made);
     return made;
   };
   return {
     read,
-    hash,
+    hash: (path) => hashed(path)[1],
     recorded(work) {
       // Hashed when it is read: should the file change and be read again meanwhile, the result is not taken for newer.
-      const asked = new Map<string, TextHash>();
+      const asked = new Map<string, readonly [string, TextHash]>();
       const result = work({
         read(path) {
           const text = read(path);
-          if (!asked.has(path)) asked.set(path, hash(path));
+          if (!asked.has(path)) asked.set(path, hashed(path));
           return text;
         },
       });
-      return { result, asked: [...asked] };
+      return { result, asked: [...asked.values()] };
     },
   };
 }

@@ -48,7 +48,7 @@ const ERROR_TYPE = 0xffff;
  * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
  * again should a node of it be asked for children.
  */
-const LIVE_CHARACTERS = 2_000_000;
+const LIVE_CHARACTERS = 1_500_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
