@@ -163,6 +163,13 @@ TEST(ConcatLinear, DepthBeyondOneCacheBlock) {
 // Few tiles: a cluster that starts late may get none.
 TEST(ConcatLinear, FewTilesBehindALongMappedBlock) { check({256, 512, {{4, 512, IKBO_MAP_REPEATS}, {256, 320}}}, IKBO_BF16); }
 
+// On Hopper a long K is cut into pieces: within the launch for one mapped block, before it for several.
+TEST(ConcatLinear, LongMappedBlocks) {
+    check({200, 136, {{70, 1200, IKBO_MAP_INDEX}, {200, 72}}}, IKBO_BF16);
+    check({100, 72, {{3, 1100, IKBO_MAP_INDEX}, {100, 400}}}, IKBO_FP16);
+    check({100, 72, {{3, 1100, IKBO_MAP_INDEX}, {1, 700, IKBO_MAP_ALL}, {100, 64}}}, IKBO_BF16);
+}
+
 TEST(ConcatLinear, EmptySizes) {
     for (const Case &c : {Case{0, 5, {{0, 3, IKBO_MAP_INDEX}, {0, 4}}}, Case{4, 0, {{2, 3, IKBO_MAP_REPEATS}, {4, 4}}},
                           Case{4, 5, {{2, 0, IKBO_MAP_REPEATS}, {4, 4}}}, Case{4, 5, {{2, 3, IKBO_MAP_REPEATS}, {4, 0}}},
