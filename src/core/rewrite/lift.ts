@@ -98,12 +98,13 @@ function behindOf(call: Call, input: Node, { method, edits }: Split): NonNullabl
   return { written, edits };
 }
 
-/** A class of its name only in its file, and a module without further ado. */
+/** A class of its name only in its file, and a module without further ado: its call is its forward and nothing else. */
 function isPlainModule(owner: Node): boolean {
   const name = textOf(childOf(owner, 'name') ?? owner);
   const [base, ...more] = childOf(owner, 'superclasses')?.children ?? [];
   const module = base !== undefined && more.length === 0 && /(^|\.)Module$/.test(textOf(base));
-  return module && (indexOf(owner.file).classes.get(name)?.length ?? 0) === 1;
+  const called = /\bdef __call__\b|\bself\.register_\w*hook\b|\bself\._call_impl\b/.test(textOf(owner));
+  return module && !called && (indexOf(owner.file).classes.get(name)?.length ?? 0) === 1;
 }
 
 /** The forward around a sink returns the sink of its one argument, and does nothing else. */

@@ -4,7 +4,7 @@ import { lineOf } from './edit';
 import { callOf, elements, unwrap } from './expression';
 import { assignmentsIn } from './file-index';
 import { torchName } from './torch-name';
-import { dominates, isBinding, occurrences } from './names';
+import { dominates, isBinding, isMutation, occurrences } from './names';
 
 /**
  * Conditions under which `constructor` makes the first stage of the Sequential `text`, whose stages are collected in a list;
@@ -73,6 +73,6 @@ function isRead(name: Node): boolean {
   if (parent?.kind === 'list_splat') return true;
   if (parent?.kind === 'argument_list' && parent.parent)
     return /^(len|enumerate|zip)$/.test(callOf(parent.parent)?.name ?? '');
-  if (parent?.kind === 'subscript') return name.field === 'value' && parent.field !== 'left';
+  if (parent?.kind === 'subscript') return name.field === 'value' && !isMutation(name);
   return parent?.kind === 'for_statement' && name.field === 'right';
 }

@@ -87,6 +87,10 @@ describe('rewrites: products at the front of a module', () => {
     { tier: 'safe', text: /def after_fc_2\(self, fc_out\):/ },
   );
 
+  check('a call of its own', { above: ['def __call__(self, x):', '    return super().__call__(x) * 2', ''] }, refused);
+  const hooked = ['self.fc = nn.Linear(10, 8)', 'self.out = nn.Tanh()', 'self.register_forward_pre_hook(print)'];
+  check('a hook on itself', { init: hooked }, refused);
+
   const mlp = ['self.mlp = nn.Sequential(nn.Linear(10, 8), nn.ReLU(), nn.Linear(8, 1))'];
   check(
     'nothing but a Sequential',

@@ -55,6 +55,20 @@ describe('rewrites: a layer that is not what its name says', () => {
     made('fc = nn.Linear(10, 8)', 'fc.register_forward_hook(print)', 'self.fc = fc'),
     refused(/wraps or hooks `self\.fc`/),
   );
+  for (const change of [
+    'del ls[0]',
+    'ls.insert(0, nn.Tanh())',
+    'ls.reverse()',
+    'ls[0] = nn.Tanh()',
+    'ls.pop(0)',
+    'f(ls)',
+  ]) {
+    check(
+      `a list that is changed by ${change}`,
+      made('ls = [nn.Linear(10, 10), nn.ReLU(), nn.Linear(10, 8)]', change, 'self.fc = nn.Sequential(*ls)'),
+      refused(/nn\.Sequential at line/),
+    );
+  }
   it('goes by another name', () =>
     expectRewrite(
       modelText({
