@@ -213,10 +213,10 @@ function fold({ product: { node, left, right, copy }, draft, nested }: Fold, bef
   }
   const folded = [`${rows}.unflatten(-3, (${heads}, ${n}))`, '.flatten(-3, -2)'];
   const product = (a: string): string => {
-    const { text } = node.file;
-    const [before, after] = [text.slice(node.start, left.start), text.slice(right.end, node.end)];
-    const between = text.slice(left.end, right.start);
-    return `${before}${a}${between}${flat(source)}${tail}${after}`.replace(/\s+/g, ' ');
+    const call = callOf(node);
+    const b = `${flat(source)}${tail}`;
+    if (!call) return `${a} @ ${b}`;
+    return call.receiver === left ? `${a}.${call.method}(${b})` : `${call.name}(${a}, ${b})`;
   };
   const unfolded = `.unflatten(-2, (${n}, ${rows}.shape[-2])).flatten(-4, -3)`;
   // `(q @ k.mT) / 8`: the parentheses of the operator are no longer needed.

@@ -3,13 +3,13 @@
  * stride 0 is handed over instead. IKB301, and IKB101 on sums.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
 import { isInteger } from './attention';
 import type { Written } from './decompose';
 import { flat, lineOf, replace } from './edit';
 import { integer, isSimple, unwrap } from './expression';
 import { conditionsOf } from './guards';
-import { isMutation, readersOf } from './names';
+import { isMutation, occurrences, readersOf } from './names';
 import { refuse } from './refusal';
 import { type Replicate, replicateOf } from './replicate';
 
@@ -28,6 +28,7 @@ export function lazyCopy(match: Match): Written {
   const matrices = product?.operands.some((operand) => operand.dims?.length === 3) ?? false;
   if (product && ((rank !== 3 && !(rank === null && matrices)) || fact.axis !== 0))
     refuse('the product is not known to have three axes with the copies on the first; else it writes the copy itself');
+  requireUnwrittenBy(sink.node);
   const count = countOf(replicate);
   const name = requireRead(origin);
   return {
@@ -76,4 +77,17 @@ function requireRead(origin: Node): string {
       refuse(`line ${lineOf(reader)} calls \`${textOf(method)}\` on the copy, which a view may not take`);
   }
   return isSimple(left) ? name : 'the copy';
+}
+
+/** Refuses where the function around the product writes into one of its parameters: the view may be it. */
+function requireUnwrittenBy(sink: Node): void {
+  const callee = enclosing(sink, 'function_definition');
+  const list = callee && childOf(callee, 'parameters');
+  if (!callee || !list) return;
+  for (const parameter of list.children) {
+    const name = textOf(parameter.children[0] ?? parameter);
+    const write = occurrences(callee, name).find((one) => one.start > list.end && isMutation(one));
+    if (write && name !== 'self')
+      refuse(`\`${name}\` may be written into at line ${lineOf(write)} of ${sink.file.path}`);
+  }
 }

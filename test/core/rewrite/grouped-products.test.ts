@@ -42,6 +42,14 @@ describe('rewrites: repeated heads in front of two products', () => {
     tier: 'none',
     reason: /is not known/,
   });
+  check(
+    'over lines, with comments',
+    [...views, 'w = torch.matmul(', '    q,  # queries', '    keys.mT,', ')', 'return w.softmax(-1) @ values'],
+    {
+      tier: 'safe',
+      text: /# queries\n.*\n\s+grouped = torch\.matmul\(grouped, k\.mT\)\n/,
+    },
+  );
   check('the number of heads read', [...views, ...products(['w = w * keys.shape[1]'])], {
     tier: 'none',
     reason: /reads `keys` too/,

@@ -32,5 +32,6 @@ describe('rewrites: a view that would be written out', () => {
   };
   check('read as it is', 'position', { tier: 'suggestion', reason: /nothing that is given `position` writes/i });
   check('by a cast', 'position.to(hidden.dtype)', { tier: 'none', reason: /written out all the same/ });
+  check('written into', 'position.add_(1.0)', { tier: 'none', reason: /may be written into at line 11/ });
   check('by a clone', 'position.clone()', { tier: 'none', reason: /written out all the same/ });
 });
