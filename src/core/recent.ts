@@ -5,6 +5,7 @@ export interface Recent<K, V> {
   /** Replaces an entry of the same key; what was longest unused goes until the rest weighs no more than the capacity. */
   set(key: K, value: V, weight: number): void;
   delete(key: K): void;
+  clear(): void;
 }
 
 /** `dropped` learns of every value that leaves. The newest entry stays, whatever it weighs. */
@@ -36,5 +37,6 @@ export function createRecent<K, V>(capacity: number, dropped: (value: V) => void
       }
     },
     delete: drop,
+    clear: () => [...entries.keys()].forEach(drop),
   };
 }

@@ -46,6 +46,7 @@ const LONGEST_WAIT = 300;
 const OTHERS_WAIT = 400;
 /** Key of the scheduler for "everything that is open". */
 const ALL = '';
+const OUTDATED = '?';
 
 /** For configuration files; registered for these alone where the client can. */
 const COMPLETION = { triggerCharacters: ['"', '['] };
@@ -104,12 +105,34 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     lastCheck.set(uri, performance.now() - started);
   };
   const openUris = () => [...documents.keys(), ...notebooks.all().map(({ document }) => document.uri)];
+  /** After a change of settings or of a configuration. */
   const publishAll = (): void => {
     ready().forget();
-    for (const uri of openUris()) scheduler.schedule(uri, 0);
-    if (client.workspace?.codeLens?.refreshSupport) void connection.sendRequest(CodeLensRefreshRequest.type);
+    refresh(openUris());
   };
-  const scheduler = createScheduler((key) => (key === ALL ? publishAll() : publish(key)));
+  /** After a change of some file: what rests on it. */
+  const publishOutdated = (): void =>
+    refresh(
+      ready()
+        .outdated()
+        .map(({ uri }) => uri),
+    );
+  const refresh = (uris: readonly string[]): void => {
+    for (const uri of uris) scheduler.schedule(uri, 0);
+    if (uris.length > 0 && client.workspace?.codeLens?.refreshSupport)
+      void connection.sendRequest(CodeLensRefreshRequest.type);
+  };
+  const scheduler = createScheduler((key) => {
+    if (key === ALL) publishAll();
+    else if (key === OUTDATED) publishOutdated();
+    else publish(key);
+  });
+  const otherChanged = (uri: string): void => {
+    if (uri.endsWith('.py')) {
+      ready().forgetFiles();
+      scheduler.schedule(OUTDATED, OTHERS_WAIT);
+    } else scheduler.schedule(ALL, OTHERS_WAIT);
+  };
   const checkSoon = (uri: string) =>
     scheduler.schedule(uri, Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, (lastCheck.get(uri) ?? 0) / 8)));
 
@@ -122,7 +145,12 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     if (typeof options['verifyCommand'] === 'string') verifyCommand = options['verifyCommand'];
     const engine = await createEngine();
     const projects = createProjects((message) => connection.window.showWarningMessage(message));
-    session = createSession({ engine, projects, documents: () => documents.all(), settings: settings.of });
+    session = createSession({
+      engine,
+      projects,
+      documents: () => [...documents.all(), ...notebooks.all().map(({ document }) => document)],
+      settings: settings.of,
+    });
     const capabilities = client.textDocument?.completion?.dynamicRegistration
       ? CAPABILITIES
       : { ...CAPABILITIES, completionProvider: COMPLETION };
@@ -158,9 +186,9 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   documents.onDidOpen(({ document: { uri } }) => void settings.known(uri).then(() => checkSoon(uri)));
   documents.onDidChangeContent(({ document: { uri } }) => {
     checkSoon(uri);
-    if (openUris().length > 1) scheduler.schedule(ALL, OTHERS_WAIT);
+    if (openUris().length > 1) scheduler.schedule(OUTDATED, OTHERS_WAIT);
   });
-  documents.onDidSave(() => scheduler.schedule(ALL, OTHERS_WAIT));
+  documents.onDidSave(({ document: { uri } }) => otherChanged(uri));
   documents.onDidClose(({ document: { uri, tree } }) => {
     scheduler.cancel(uri);
     tree.close();
@@ -178,7 +206,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       for (const cell of cells) void connection.sendDiagnostics({ uri: cell.uri, diagnostics: [] });
     },
   );
-  connection.onDidChangeWatchedFiles(() => scheduler.schedule(ALL, OTHERS_WAIT));
+  connection.onDidChangeWatchedFiles(({ changes }) => changes.forEach(({ uri }) => otherChanged(uri)));
   connection.onDidChangeConfiguration(({ settings: value }) => {
     settings.change(value);
     void Promise.all(openUris().map(settings.known)).then(() => scheduler.schedule(ALL, 0));

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { CheckOptions, Engine } from '../core/engine';
+import { createRecent } from '../core/recent';
 import type { Finding, Note } from '../core/finding';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
@@ -29,8 +30,12 @@ export interface Session {
   shapes(place: Place): Readonly<Record<string, number>>;
   /** A file of the document's project: as open in the client, else as on disk, undefined where there is none. */
   file(document: LensDocument, path: string): TextDocument | undefined;
-  /** Something outside of the documents changed: settings, or files on disk. */
+  /** Settings or a configuration changed: nothing that was found out holds any more. */
   forget(): void;
+  /** Files on disk may have changed. */
+  forgetFiles(): void;
+  /** Open documents whose results rest on what other files no longer say; those results are dropped. */
+  outdated(): readonly LensDocument[];
 }
 
 export interface SessionParts {
@@ -42,10 +47,15 @@ export interface SessionParts {
 
 const NOTHING = { findings: [], notes: [], parsed: true } as const;
 
+/** Characters of files on disk that are kept. */
+const ON_DISK = 10_000_000;
+
 export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
   let found = new WeakMap<LensDocument, Checked>();
-  const onDisk = new Map<string, TextDocument | undefined>();
+  /** Texts that a document's last analysis asked for, by path; undefined for files that were not there. */
+  let asked = new WeakMap<LensDocument, ReadonlyMap<string, string | undefined>>();
+  const onDisk = createRecent<string, { readonly text: TextDocument | undefined }>(ON_DISK);
 
   const file = (document: LensDocument, path: string): TextDocument | undefined => {
     const root = document.place.root;
@@ -54,11 +64,12 @@ export function createSession({ engine, projects, documents, settings }: Session
     if (open) return open.text;
     if (root === null) return undefined;
     const key = `${root}\0${path}`;
-    if (!onDisk.has(key)) {
-      const read = readText(join(root, path));
-      onDisk.set(key, 'text' in read ? TextDocument.create(path, 'python', 0, read.text) : undefined);
-    }
-    return onDisk.get(key);
+    const known = onDisk.get(key);
+    if (known) return known.text;
+    const read = readText(join(root, path));
+    const text = 'text' in read ? TextDocument.create(path, 'python', 0, read.text) : undefined;
+    onDisk.set(key, { text }, 'text' in read ? read.text.length : 0);
+    return text;
   };
   const options = (document: LensDocument): CheckOptions => {
     const project = projects.of(document.place.root);
@@ -77,7 +88,14 @@ export function createSession({ engine, projects, documents, settings }: Session
     const own = settings(uri);
     const project = projects.of(place.root);
     if (!own.enable || project.excluded(place)) return NOTHING;
-    const { findings, notes, parsed } = tree.check({ ...options(document), rewrites });
+    const texts = new Map<string, string | undefined>();
+    const read = (path: string): string | undefined => {
+      const text = file(document, path)?.getText();
+      texts.set(path, text);
+      return text;
+    };
+    const { findings, notes, parsed } = tree.check({ ...options(document), rewrites, files: { read } });
+    asked.set(document, texts);
     return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
   };
   return {
@@ -104,8 +122,19 @@ export function createSession({ engine, projects, documents, settings }: Session
     forget() {
       checked = new WeakMap();
       found = new WeakMap();
+      asked = new WeakMap();
       onDisk.clear();
       projects.forget();
+    },
+    forgetFiles: () => onDisk.clear(),
+    outdated() {
+      const changed = documents().filter((document) =>
+        [...(asked.get(document) ?? [])].some(
+          ([path, text]) => path !== document.place.path && file(document, path)?.getText() !== text,
+        ),
+      );
+      for (const document of changed) [checked, found].forEach((map) => map.delete(document));
+      return changed;
     },
   };
 }
