@@ -102,7 +102,9 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
         requireEditable(match, across === true || match.code === 'IKB202');
         const { edits: own, conditions: given } = build(match, torch);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
-        const conditions = [...given, ...conditionsOfCalls(match, edits), ...conditionsOfModule(match, edits)];
+        // Those look at the function around the product, which may be another one here.
+        const around = across ? [] : [...conditionsOfCalls(match, edits), ...conditionsOfModule(match, edits)];
+        const conditions = [...given, ...around];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,
