@@ -19,6 +19,10 @@ export function needed(when: readonly string[], ways: readonly (readonly string[
       );
 }
 
+/** Those that no way does without. */
+export const common = (when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] =>
+  when.filter((text) => ways.every((way) => way.includes(text)));
+
 /** The conditions that stand around one of the nodes, or let nothing else come that far. */
 export function standing(when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] {
   if (when.length === 0) return when;
@@ -46,7 +50,8 @@ const LOOPS = ['for_statement', 'while_statement'];
 
 function assignsTo(part: Node, name: string): boolean {
   const left = part.kind === 'assignment' ? childOf(part, 'left') : null;
-  return left !== null && [left, ...left.children].some((one) => one.kind === 'identifier' && textOf(one) === name);
+  const targets = left?.kind === 'pattern_list' ? left.children : [left];
+  return targets.some((target) => target?.kind === 'identifier' && textOf(target) === name);
 }
 
 function conditionsAround(from: Node): readonly string[] {

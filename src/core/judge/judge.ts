@@ -9,7 +9,7 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { isFirstPass, needed, standing } from './conditions';
+import { common, isFirstPass, needed, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
@@ -117,7 +117,7 @@ function matchOf(
   if (code === 'IKB101' && isProjectedSum(form)) return null;
   const when = needed(replica.when, ways);
   const shown = standing(
-    when,
+    common(when, ways),
     path.map((step) => step.node),
   );
   return {
@@ -170,8 +170,8 @@ function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): reado
 }
 
 /** A vector for each matrix that it meets: its copies are as nothing beside those. */
-function isVector({ carrier }: SinkHit, operand: Operand, { kind, operands }: SinkEvent): boolean {
-  if (kind !== 'matmul' || (operand.role !== 'left' && operand.role !== 'right')) return false;
+function isVector({ carrier, via }: SinkHit, operand: Operand, { kind, operands }: SinkEvent): boolean {
+  if (via !== 'whole' || kind !== 'matmul' || (operand.role !== 'left' && operand.role !== 'right')) return false;
   const [own, others] = operand.role === 'left' ? [-2, -1] : [-1, -2];
   const other = operands.find((o) => o !== operand);
   const single = (t: Tensor | undefined, axis: number): boolean => isOne((t && knownAxis(t.shape, axis)?.dim) ?? null);
@@ -203,9 +203,13 @@ const sizer =
       bindings,
     );
 
-/** `x.repeat(n, 1, 1)` of unknown rank: which axis of x is the second one there depends on the rank. */
-const isAmbiguous = ({ of, map, argument }: Replica): boolean =>
-  map.kind === 'other' && argument === 0 && rankOf(of.shape) === null;
+/**
+ * `x.repeat(n, 1, 1)` of unknown rank: which axis of x is the second one there depends on the rank. And a view that is
+ * taken to keep its axes, since their sizes cannot be compared, may have others.
+ */
+const isAmbiguous = ({ of, map, argument, assumptions }: Replica): boolean =>
+  (map.kind === 'other' && argument === 0 && rankOf(of.shape) === null) ||
+  assumptions.some((assumption) => assumption.includes('order of the axes'));
 
 /** Sizes of the carrier, where the rank is known. A copied axis of unknown size has no name in what was copied. */
 function dimsOf(t: Tensor) {

@@ -167,6 +167,37 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /that `self\.fc` reads \(on some paths\); the copied/,
   },
+  'a condition that only some ways have is none of the copy': {
+    init: ['self.decoder = make()'],
+    forward: [
+      'k = x.repeat_interleave(n, dim=0)',
+      'if self.doubled:',
+      '    k = torch.cat([k, y, k], dim=0)',
+      'elif self.guided:',
+      '    k = torch.cat([y, k], dim=0)',
+      'else:',
+      '    k = y',
+      'return self.decoder(encoder_hidden_states=k)',
+    ],
+    signature: 'x, y, n',
+    rule: 'IKB201',
+    level: 'warning',
+    message: /before the attention in `self\.decoder` \(on some paths\); all copies/,
+  },
+  'rows that a loop writes one by one are read in every pass': {
+    init: ['self.cell = nn.LSTMCell(16, 8)'],
+    forward: [
+      'ctx = user.unsqueeze(1).repeat(1, 4, 1).view(-1, 16)',
+      'for step in range(9):',
+      '    h = self.cell(ctx)[0]',
+      '    out[step] = h',
+      'return out',
+    ],
+    signature: 'user, out',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /before `self\.cell`, whose first product/,
+  },
   'a condition that does not hold is put the other way round': {
     init: ['self.fc = nn.Linear(32, 8)'],
     forward: [
