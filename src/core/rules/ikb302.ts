@@ -13,7 +13,7 @@ export const ikb302: Rule = {
     useInstead: "y = torch.einsum('fij,bfj->bfi', self.w, h).unsqueeze(-1)",
     fixSafety: 'The einsum contracts the same elements in another order. Safe up to floating-point reassociation.',
     limits:
-      'Only reported where the number of axes and the sizes of the batch axes are in the text; most activations do not say so. Newer versions of PyTorch may stop copying.',
+      'Only reported where the number of axes and the sizes of the batch axes are in the text; most activations do not say so. A copy that meets matrices and no vectors is reported as information: an einsum may then copy the other operand instead, and which of the two is larger is mostly not in the text. Newer versions of PyTorch may stop copying.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB302',
