@@ -6,12 +6,17 @@ import type { OnnxMatch } from './judge/select';
 import { lineEdits } from './line-edits';
 import { readModel } from './read';
 import { planRewrites, type Target } from './rewrite';
+import { callsOf } from './rewrite/inline-calls';
+import { kindOf } from './rewrite/plan';
 import { pieceSource } from './splice';
 import { printModel, type ModelText } from './text';
 import { moveEdits } from './move-edits';
 
 /** Trying a rewrite prints the model anew; beyond so many lines in all only the reason is given. */
 const MAX_LINES = 400_000;
+/** Where a function's call is opened, the model is read and followed once more: so many lines' work for each of its own. */
+const READ_ANEW = 8;
+const TOO_LARGE = 'the model is too large for a preview; `ikbo rewrite` applies it';
 
 /** `printed` is the model as `printModel` prints it, `text` what the edits are for. */
 export function withRewrites(
@@ -20,12 +25,15 @@ export function withRewrites(
   printed: ModelText,
   found: readonly { finding: Finding; match: OnnxMatch }[],
 ): Finding[] {
-  const lines = analysed.model.graph.nodes.length;
-  return found.map(({ finding, match }, i) => ({
-    ...finding,
-    rewrites:
-      (i + 1) * lines > MAX_LINES ? [tooMany(analysed, match)] : offers(analysed, finding.path, text, printed, match),
-  }));
+  const lines = analysed.graph.operators.length;
+  let spent = 0;
+  return found.map(({ finding, match }) => {
+    const opens = callsOf(analysed, match).size > 0;
+    spent += lines * (opens ? READ_ANEW : 1);
+    const rewrites =
+      spent > MAX_LINES ? [tooMany(analysed, match, opens)] : offers(analysed, finding.path, text, printed, match);
+    return { ...finding, rewrites };
+  });
 }
 
 const LAID_OUT = 'the comments and the layout of the text may go: it is written anew';
@@ -69,8 +77,10 @@ function exactEdits(path: string, before: string, after: string): TextEdit[] {
   return applyEdits(before, edits) === after ? edits : [{ path, start: 0, end: before.length, text: after }];
 }
 
-function tooMany(analysed: Analysed, match: OnnxMatch): Rewrite {
+function tooMany(analysed: Analysed, match: OnnxMatch, opens: boolean): Rewrite {
+  const { id, title } = kindOf(match);
+  if (opens) return { id, title, tier: 'none', reason: TOO_LARGE, edits: [] };
   const [outcome] = planRewrites(analysed, [match], false).outcomes;
-  const reason = outcome?.reason ?? 'the model is too large for a preview; `ikbo rewrite` applies it';
+  const reason = outcome?.reason ?? TOO_LARGE;
   return { id: outcome?.id ?? '', title: outcome?.title ?? '', tier: 'none', reason, edits: [] };
 }

@@ -48,6 +48,7 @@ async function load({ model: { path, finding, sizes, runtime }, threads }: Load)
       ];
     try {
       const rewritten = await open(prepared.after);
+      prepared.close(); // read: nothing stays behind when this process is ended
       const differences = [];
       for (const inputs of [feeds, ...probes]) differences.push(...(await compareModels(original, rewritten, inputs)));
       const { error, problem } = judgeDifferences(differences);

@@ -95,6 +95,29 @@ describe('onnx, hostile models', function () {
     check(concatBytes([model(node('f', ['x'], ['y'], { domain: 'd' }), input('x', 'B'), output('y')), self]));
   });
 
+  it('tries few rewrites where each opens a call of a function anew', () => {
+    const body = encodeFunction({
+      name: 'f',
+      domain: 'd',
+      inputs: ['u', 'c', 'w', 't'],
+      outputs: ['r20'],
+      attributes: [],
+      nodes: [
+        { op: 'Expand', name: '', inputs: ['u', 't'], outputs: ['e'] },
+        { op: 'Concat', name: '', inputs: ['e', 'c'], outputs: ['cat'], attributes: { axis: 1n } },
+        { op: 'MatMul', name: '', inputs: ['cat', 'w'], outputs: ['r0'] },
+        ...Array.from({ length: 20 }, (_, i) => ({ op: 'Relu', name: '', inputs: [`r${i}`], outputs: [`r${i + 1}`] })),
+      ],
+      opsets: [],
+      documentation: '',
+    });
+    const calls = Array.from({ length: 600 }, (_, i) => node('f', ['u', 'c', 'w', 't'], [`y${i}`], { domain: 'd' }));
+    const inputs = [input('u', 1, 16), input('c', 5, 8), input('w', 24, 8), encodeInts('t', [2], [5n, 1n])];
+    const { findings } = check(concatBytes([model(...inputs, ...calls, output('y0')), body]), 15_000);
+    assert.equal(findings.length, 600);
+    assert.match(findings.at(-1)?.rewrites[0]?.reason ?? '', /too large for a preview/);
+  });
+
   it('keeps sizes that explode small', () => {
     // x = concat(x, x) 200 times; shape = shape * shape 60 times.
     const grow = Array.from({ length: 200 }, (_, i) =>

@@ -49,7 +49,9 @@ export interface Builder {
   readonly target: Target;
   /** Operators of ai.ikbo whose definitions the model needs. */
   readonly functions: Set<string>;
-  readonly taken: Set<string>;
+  /** Names of the model, and new ones. */
+  readonly taken: ReadonlySet<string>;
+  readonly named: Set<string>;
   readonly placed: Placed[];
   /** Encoded initializers, as fields of the graph. */
   readonly initializers: Uint8Array[];
@@ -72,6 +74,7 @@ export function createBuilder(program: Program, target: Target, opset: number | 
     target,
     functions: new Set(),
     taken,
+    named: new Set(),
     placed: [],
     initializers: [],
     constants: new Map(),
@@ -85,7 +88,7 @@ export function fork(builder: Builder): Builder {
   return {
     ...builder,
     functions: new Set(builder.functions),
-    taken: new Set(builder.taken),
+    named: new Set(builder.named),
     placed: [...builder.placed],
     initializers: [...builder.initializers],
     constants: new Map(builder.constants),
@@ -96,8 +99,8 @@ export function fork(builder: Builder): Builder {
 
 export function fresh(builder: Builder, stem: string): string {
   let name = stem;
-  for (let i = 1; builder.taken.has(name); i++) name = `${stem}_${i}`;
-  builder.taken.add(name);
+  for (let i = 1; builder.taken.has(name) || builder.named.has(name); i++) name = `${stem}_${i}`;
+  builder.named.add(name);
   return name;
 }
 

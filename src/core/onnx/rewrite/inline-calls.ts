@@ -5,9 +5,11 @@
 import { analyse, type Analysed } from '../analyse';
 import { bytesOf, concatBytes, encodeNode, encodeOpset, textOf } from '../encode';
 import type { GraphModel, Operator, Value } from '../graph';
+import type { Event } from '../judge/events';
 import type { OnnxMatch } from '../judge/select';
 import { originsOf } from '../judge/select';
 import type { Spread } from '../judge/spread';
+import type { State } from '../judge/state';
 import type { Attribute, FunctionDef, Graph, Model, Node } from '../model';
 import { readModel } from '../read';
 import { openWindow, memorySource } from '../source';
@@ -25,19 +27,37 @@ export interface Inlined {
 
 /** The calls through which the copies of a match go, and that of its product. */
 export function callsOf({ graph, spread }: Analysed, match: OnnxMatch): ReadonlySet<Node> {
-  const origins = new Set(originsOf(match).flatMap(({ origin }) => (origin ? [origin.operator] : [])));
-  const inside = (op: Operator): boolean =>
-    origins.has(op) || match.events.some(({ sink }) => sink === op) || carries(spread, op, origins);
-  return new Set(graph.operators.flatMap((op) => (op.call && inside(op) ? [op.call] : [])));
+  const origins = originsOf(match).flatMap(({ origin }) => (origin ? [origin.operator] : []));
+  const own = [...origins, ...match.events.map(({ sink }) => sink)].flatMap(({ call }) => (call ? [call] : []));
+  const passed = carriersOf(graph, spread);
+  return new Set([...own, ...origins.flatMap((origin) => [...(passed.get(origin) ?? [])])]);
 }
 
-const carries = (spread: Spread, op: Operator, origins: ReadonlySet<Operator>): boolean =>
-  op.outputs.some((out) =>
-    (out && spread.stateOf(out))?.blocks.some(({ terms }) =>
-      terms.some(({ atoms }) =>
-        atoms.some(({ axes }) =>
-          axes.some((axis) => axis?.kind === 'replica' && axis.origin !== null && origins.has(axis.origin.operator)),
-        ),
+type Carriers = ReadonlyMap<Operator, ReadonlySet<Node>>;
+const known = new WeakMap<GraphModel, Carriers>();
+
+/** For each operator that copies, the calls in which something is a copy of its making. Found once for a model. */
+function carriersOf(graph: GraphModel, spread: Spread): Carriers {
+  const before = known.get(graph);
+  if (before) return before;
+  const carriers = new Map<Operator, Set<Node>>();
+  for (const { call, outputs } of graph.operators) {
+    if (!call) continue;
+    for (const out of outputs)
+      for (const origin of (out && originsIn(spread.stateOf(out))) ?? []) {
+        const calls = carriers.get(origin) ?? new Set();
+        carriers.set(origin, calls.add(call));
+      }
+  }
+  known.set(graph, carriers);
+  return carriers;
+}
+
+const originsIn = (state: State | null): Operator[] =>
+  (state?.blocks ?? []).flatMap(({ terms }) =>
+    terms.flatMap(({ atoms }) =>
+      atoms.flatMap(({ axes }) =>
+        axes.flatMap((axis) => (axis?.kind === 'replica' && axis.origin ? [axis.origin.operator] : [])),
       ),
     ),
   );
@@ -63,8 +83,9 @@ export function inlineCalls(analysed: Analysed, calls: ReadonlySet<Node>, matche
   const { graph, model } = analysed;
   const names = namesOf(graph, calls);
   const nameOf = (value: Value | null): string => (!value || isMissing(value) ? '' : (names.get(value) ?? value.name));
-  const edits = [...calls].map((call): Splice => {
-    const ops = graph.operators.filter((op) => op.call === call);
+  const bodies = new Map<Node, Operator[]>([...calls].map((call) => [call, []]));
+  for (const op of graph.operators) if (op.call) bodies.get(op.call)?.push(op);
+  const edits = [...bodies].map(([call, ops]): Splice => {
     const nodes = ops.map((op) => encodeOperator(model, op, nameOf));
     const passed = call.outputs.flatMap((name) => {
       const value = name === '' ? undefined : ops[0]?.scope.values.get(name);
@@ -82,7 +103,7 @@ export function inlineCalls(analysed: Analysed, calls: ReadonlySet<Node>, matche
   for (const { span } of unusedAfter(model, calls)) edits.push({ ...span, within: null, bytes: new Uint8Array(0) });
   const pieces = splice(size, edits);
   const again = analyse(readModel(pieceSource(model.source, pieces)));
-  return { analysed: again, pieces, matches: matches.map((match) => findAgain(again, match, nameOf)) };
+  return { analysed: again, pieces, matches: findAgain(again, matches, nameOf) };
 }
 
 /** Names for what the calls make inside; their results keep those that the graph has for them. */
@@ -167,18 +188,20 @@ function unusedAfter(model: Model, calls: ReadonlySet<Node>): FunctionDef[] {
   return [...new Set([...calls].flatMap((call) => definitionsOf(model, call)))].filter((def) => !used.has(def));
 }
 
-/** The match with the same product, by the name of its result. */
+/** The matches with the same products, by the names of their results. */
 function findAgain(
-  { matches }: Analysed,
-  { events }: OnnxMatch,
+  again: Analysed,
+  matches: readonly OnnxMatch[],
   nameOf: (value: Value | null) => string,
-): OnnxMatch | null {
-  const results = (op: Operator, name: (value: Value | null) => string): string => op.outputs.map(name).join('\n');
-  const [{ code, sink }] = events;
-  const wanted = results(sink, nameOf);
-  return (
-    matches.find((match) =>
-      match.events.some((event) => event.code === code && results(event.sink, (value) => value?.name ?? '') === wanted),
-    ) ?? null
-  );
+): (OnnxMatch | null)[] {
+  const keyOf = ({ code, sink }: Event, name: (value: Value | null) => string): string =>
+    [code, ...sink.outputs.map(name)].join('\n');
+  const found = new Map<string, OnnxMatch>();
+  for (const match of again.matches)
+    for (const event of match.events)
+      found.set(
+        keyOf(event, (value) => value?.name ?? ''),
+        match,
+      );
+  return matches.map(({ events }) => found.get(keyOf(events[0], nameOf)) ?? null);
 }
