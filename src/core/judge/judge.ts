@@ -26,6 +26,9 @@ export interface Judge {
 /** More ways than this make no condition that is worth a word. */
 const MAX_WAYS = 16;
 
+/** Columns below which a copied block is hardly worth a product of its own: coordinates, a time, a flag. */
+const NARROW = 5;
+
 interface Candidate {
   readonly event: SinkEvent;
   readonly operand: Operand;
@@ -146,6 +149,7 @@ function matchOf(
       (hit.via === 'rows' && !isBatched(hit, operand, code)) ||
       (event.keyword !== null && code !== 'IKB201') ||
       (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
+      (code === 'IKB101' && hit.via === 'block' && (valueOf(contracted) ?? Infinity) < NARROW) ||
       hit.implicit === 'matrix' ||
       (code === 'IKB301' && isVector(hit, operand, event)) ||
       (hit.via === 'picked' && rankOf(hit.carrier.shape) === 1) ||

@@ -253,6 +253,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /as an operand of `p\.matmul`; the product can read one copy/,
   },
+  'coordinates are few columns': {
+    init: ['self.fc = nn.Linear(19, 8)'],
+    forward: ['return self.fc(torch.cat([center[:, None].expand(-1, x.shape[1], -1), x], dim=-1))'],
+    signature: 'center: Float[Tensor, "b 3"], x: Float[Tensor, "b n 16"]',
+    rule: 'IKB101',
+    level: 'information',
+    message: /^`center\[:, None\]` is copied `x\.shape\[1\]` times and concatenated/,
+  },
   'copies of a vector are little beside the matrices that it meets': {
     init: ['self.bias = nn.Parameter(torch.zeros(8, 16))'],
     forward: [
