@@ -178,6 +178,8 @@ function head(draft: Draft, operand: Node, facts: AttentionOperand): Head {
         proved: direct.kind === 'blocks' && direct.suffix === '',
       }
     : helperCopy(made.value);
+  if (!copy && made.value.kind === 'identifier')
+    refuse(`\`${flat(made.value)}\` gets its value in several places, so that its repetition cannot be followed`);
   if (!copy || (direct && !copy.proved)) refuse(`the way in which \`${flat(operand)}\` repeats its heads is not known`);
   const from = made.definitions.at(-1)?.statement ?? statementOf(operand);
   requireUndisturbed(copy.count, from, draft.at);
