@@ -482,6 +482,17 @@ const cases: Case[] = [
     rules: ['IKB101'],
   },
   {
+    name: 'repeated row by row, of rows that a function hands over one by one',
+    bytes: model([
+      input('u', 2, 16), input('c', 6, 8), output('y', 2), ints('three', 3, 1), node('own:Rows', 'u', 'a b'),
+      node('Expand', 'a three', 'aa'), node('Expand', 'b three', 'bb'), node('Concat', 'aa bb', 'e', { axis: 0 }), node('Concat', 'e c', 'cat', { axis: 1 }), ...linear,
+    ], { domains: ['own'], functions: [{
+      name: 'Rows', domain: 'own', inputs: ['u'], outputs: ['a', 'b'], attributes: [], documentation: '', opsets: [{ domain: '', version: 17 }],
+      nodes: [{ op: 'Relu', name: 'r', inputs: ['u'], outputs: ['x'] }, { op: 'Split', name: 's', inputs: ['x'], outputs: ['a', 'b'], attributes: { axis: 0n } }],
+    }] }),
+    rules: ['IKB101'],
+  },
+  {
     name: 'inside a function that imports another version of the operators',
     bytes: model([input('u', 1, 16), input('c', 5, 8), weight('w', 24, 8), output('y', 2), ints('t', 5, 1), node('own:Mix', 'u c w t', 'y')], {
       domains: ['own'], functions: [mix(16)],

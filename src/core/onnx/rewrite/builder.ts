@@ -52,6 +52,8 @@ export interface Builder {
   /** Names of the model, and new ones. */
   readonly taken: ReadonlySet<string>;
   readonly named: Set<string>;
+  /** Names that nodes of the graph can read; those inside functions are not among them. */
+  readonly readable: ReadonlySet<string>;
   readonly placed: Placed[];
   /** Encoded initializers, as fields of the graph. */
   readonly initializers: Uint8Array[];
@@ -65,7 +67,11 @@ export interface Builder {
 /** `opset`: the version to write for, where it is not the model's own. */
 export function createBuilder(program: Program, target: Target, opset: number | null = null): Builder {
   const taken = new Set<string>();
-  for (const value of program.graph.values) taken.add(value.name);
+  const readable = new Set<string>(['']);
+  for (const value of program.graph.values) {
+    taken.add(value.name);
+    if (!value.producer?.call || value.scope.values.get(value.name) === value) readable.add(value.name);
+  }
   for (const { node } of program.graph.operators) taken.add(node.name);
   const own = program.graph.model.opsets.find(({ domain }) => domain === '')?.version ?? 1;
   return {
@@ -75,6 +81,7 @@ export function createBuilder(program: Program, target: Target, opset: number | 
     functions: new Set(),
     taken,
     named: new Set(),
+    readable,
     placed: [],
     initializers: [],
     constants: new Map(),

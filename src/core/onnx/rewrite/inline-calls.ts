@@ -28,7 +28,11 @@ export interface Inlined {
 /** The calls through which the copies of a match go, and that of its product. */
 export function callsOf({ graph, spread }: Analysed, match: OnnxMatch): ReadonlySet<Node> {
   const origins = originsOf(match).flatMap(({ origin }) => (origin ? [origin.operator] : []));
-  const own = [...origins, ...match.events.map(({ sink }) => sink)].flatMap(({ call }) => (call ? [call] : []));
+  // What is copied may be made inside a function that hands over its pieces only.
+  const made = originsOf(match).flatMap(({ origin }) => (origin?.data.producer ? [origin.data.producer] : []));
+  const own = [...origins, ...made, ...match.events.map(({ sink }) => sink)].flatMap(({ call }) =>
+    call ? [call] : [],
+  );
   const passed = carriersOf(graph, spread);
   return new Set([...own, ...origins.flatMap((origin) => [...(passed.get(origin) ?? [])])]);
 }

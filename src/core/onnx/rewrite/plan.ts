@@ -9,7 +9,7 @@ import type { Spread } from '../judge/spread';
 import { splitAlgebra } from './algebra';
 import { foldBatchAttention, isAttentionOperator } from './batch-attention';
 import { foldProduct } from './attention';
-import { fork, Refusal, type Builder } from './builder';
+import { fork, Refusal, refuse, type Builder } from './builder';
 import { splitLinear } from './linear';
 import { lookupAttention } from './lookup-attention';
 import { nativeHeads } from './native-heads';
@@ -154,6 +154,9 @@ function attempt(builder: Builder, build: (next: Builder) => void): Builder | st
   const next = fork(builder);
   try {
     build(next);
+    for (const { node } of next.placed.slice(builder.placed.length))
+      for (const name of node.inputs)
+        if (!next.readable.has(name) && !next.named.has(name)) refuse(`'${name}' is known inside a function only`);
     return next;
   } catch (error) {
     if (error instanceof Refusal) return error.message;
