@@ -196,7 +196,8 @@ function tensorValue(model: Model, tensor: Tensor): string {
     return `["location": ${quoted(location)}, "offset": "${offset}"${length === null ? '' : `, "length": "${length}"`}]`;
   }
   const count = elementCount(tensor.dims);
-  const values = count <= MAX_ELEMENTS && WRITTEN.has(tensor.element) ? readValues(model.source, tensor, MAX_ELEMENTS) : null;
+  const values =
+    count <= MAX_ELEMENTS && WRITTEN.has(tensor.element) ? readValues(model.source, tensor, MAX_ELEMENTS) : null;
   if (!values) return '{...}';
   const write = tensor.element === DOUBLE ? doubleText : FLOATS.has(tensor.element) ? floatText : intText;
   return `{${values.map(write).join(', ')}}`;
