@@ -4,6 +4,7 @@ import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { CheckOptions, Engine } from '../core/engine';
 import { createRecent } from '../core/recent';
 import type { Finding, Note } from '../core/finding';
+import { hashText, type TextHash } from '../project/cache';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
 import type { Place } from './places';
@@ -53,9 +54,19 @@ const ON_DISK = 10_000_000;
 export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
   let found = new WeakMap<LensDocument, Checked>();
-  /** Texts that a document's last analysis asked for, by path; undefined for files that were not there. */
-  let asked = new WeakMap<LensDocument, ReadonlyMap<string, string | undefined>>();
+  /** Files that a document's last analysis asked for, by path, with hashes of their texts. */
+  let asked = new WeakMap<LensDocument, ReadonlyMap<string, TextHash>>();
+  const hashes = new WeakMap<TextDocument, { readonly version: number; readonly hash: TextHash }>();
   const onDisk = createRecent<string, { readonly text: TextDocument | undefined }>(ON_DISK);
+
+  const hashOf = (text: TextDocument | undefined): TextHash => {
+    if (!text) return null;
+    const known = hashes.get(text);
+    if (known?.version === text.version) return known.hash;
+    const hash = hashText(text.getText());
+    hashes.set(text, { version: text.version, hash });
+    return hash;
+  };
 
   const file = (document: LensDocument, path: string): TextDocument | undefined => {
     const root = document.place.root;
@@ -88,14 +99,14 @@ export function createSession({ engine, projects, documents, settings }: Session
     const own = settings(uri);
     const project = projects.of(place.root);
     if (!own.enable || project.excluded(place)) return NOTHING;
-    const texts = new Map<string, string | undefined>();
+    const used = new Map<string, TextHash>();
     const read = (path: string): string | undefined => {
-      const text = file(document, path)?.getText();
-      texts.set(path, text);
-      return text;
+      const text = file(document, path);
+      if (!used.has(path)) used.set(path, hashOf(text));
+      return text?.getText();
     };
     const { findings, notes, parsed } = tree.check({ ...options(document), rewrites, files: { read } });
-    asked.set(document, texts);
+    asked.set(document, used);
     return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
   };
   return {
@@ -130,7 +141,7 @@ export function createSession({ engine, projects, documents, settings }: Session
     outdated() {
       const changed = documents().filter((document) =>
         [...(asked.get(document) ?? [])].some(
-          ([path, text]) => path !== document.place.path && file(document, path)?.getText() !== text,
+          ([path, hash]) => path !== document.place.path && hashOf(file(document, path)) !== hash,
         ),
       );
       for (const document of changed) [checked, found].forEach((map) => map.delete(document));

@@ -6,8 +6,12 @@ import type { ParsedFile, PythonParser } from './parser';
 import { type Definition, definitionIn, mayProduceReplicas } from './producers';
 import type { Node } from './syntax';
 
-/** Paths that were asked for, with their texts; undefined for a file that was not there. */
-export type Asked = ReadonlyMap<string, string | undefined>;
+/** The first `count` of the files that an analysis asked for, with their texts; undefined for a file that was not there. */
+export interface Asked {
+  /** Grows as the analysis goes on: shared by all that was found out in it. */
+  readonly files: readonly (readonly [path: string, text: string | undefined])[];
+  readonly count: number;
+}
 
 /** What was found out about a function of an imported file, and the files that were asked for until then. */
 export interface Quiet {

@@ -30,6 +30,8 @@ interface CursorModule {
 export interface ParsedFile extends SourceFile {
   /** Frees the tree. Whoever asks a node for children that were not made before pays for another parse. */
   close(): void;
+  /** Lets go of the nodes that were made, which take more memory than the tree; they are made anew when asked for. */
+  forgetNodes(): void;
   /** Re-parses after changes, re-using what did not change, and closes this one. */
   edited(changes: readonly Change[]): ParsedFile;
   readonly nodeCount: number;
@@ -42,6 +44,8 @@ export interface PythonParser {
 }
 
 const ERROR_TYPE = 0xffff;
+
+const NO_NODES: readonly Node[] = [];
 
 /**
  * Characters of text whose trees stay in memory, at about 16 bytes each. An analysis may look into hundreds of files, and
@@ -139,9 +143,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       return children;
     }
 
-    function walkChildren(parent: Node, address: number): Node[] {
+    function walkChildren(parent: Node, address: number): readonly Node[] {
+      if (!module._ts_tree_cursor_goto_first_child_wasm(address)) return NO_NODES;
       const children: Node[] = [];
-      if (!module._ts_tree_cursor_goto_first_child_wasm(address)) return children;
       do {
         const type = module._ts_tree_cursor_current_node_type_id_wasm(address);
         if (type === comment || type === continuation) continue;
@@ -162,7 +166,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         children.push(child);
       } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
       module._ts_tree_cursor_goto_parent_wasm(address);
-      return children;
+      // A list that has grown has room for many more: a copy has none, and there is one list per node.
+      return children.length === 0 ? NO_NODES : children.slice();
     }
 
     const file: TreeFile = {
@@ -192,6 +197,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         tree = null;
         live.delete(file);
       },
+      forgetNodes() {
+        root = newRoot();
+      },
       edited(changes) {
         const old = treeNow();
         let next = text;
@@ -213,7 +221,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         return result;
       },
     };
-    const root = new TreeNode('module', null, 0, text.length, null, 0, false, file);
+    const newRoot = (): Node => new TreeNode('module', null, 0, text.length, null, 0, false, file);
+    let root = newRoot();
     live.set(file, file, text.length);
     return file;
   }

@@ -46,8 +46,9 @@ const MAX_HOPS = 8;
 export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
   const models = new Map<string, FileModel | null>();
   const texts = new Map<string, string | undefined>();
-  const held = new Map<Asked, boolean>();
-  let snapshot: Asked = new Map();
+  const asked: (readonly [path: string, text: string | undefined])[] = [];
+  /** Of what earlier analyses asked for: how many of the first files are known to be as they were, and whether one is not. */
+  const held = new Map<Asked['files'], { readonly count: number; readonly changed: boolean }>();
   const roots = rootsOf(path);
   let main: FileModel | null = null;
   const mainModel = (): FileModel => (main ??= open());
@@ -55,7 +56,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   function modelAt(at: string): FileModel | null {
     if (at === path) {
       const model = mainModel();
-      texts.set(at, model.file.text);
+      learn(at, model.file.text);
       return model;
     }
     const known = models.get(at);
@@ -67,8 +68,13 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   }
 
   function textAt(at: string): string | undefined {
-    if (!texts.has(at)) texts.set(at, files?.read(at));
+    if (!texts.has(at)) learn(at, files?.read(at));
     return texts.get(at);
+  }
+
+  function learn(at: string, text: string | undefined): void {
+    if (!texts.has(at)) asked.push([at, text]);
+    texts.set(at, text);
   }
 
   const moduleFile = (module: string, from: string): FileModel | null => {
@@ -256,17 +262,15 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     moduleNamed,
     bases,
     sibling,
-    asked() {
-      if (snapshot.size !== texts.size) snapshot = new Map(texts);
-      return snapshot;
-    },
-    holds(asked) {
-      const known = held.get(asked);
-      if (known !== undefined) return known;
-      let all = true;
-      for (const [at, text] of asked) all = files?.read(at) === text && all;
-      held.set(asked, all);
-      return all;
+    asked: () => ({ files: asked, count: asked.length }),
+    holds({ files: before, count }) {
+      const known = held.get(before) ?? { count: 0, changed: false };
+      if (known.changed || known.count >= count) return !known.changed;
+      // Each is asked for, so that a caller that records reads learns of them.
+      let changed = false;
+      for (const [at, text] of before.slice(known.count, count)) changed = files?.read(at) !== text || changed;
+      held.set(before, { count, changed });
+      return !changed;
     },
   };
 }
