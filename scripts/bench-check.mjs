@@ -2,7 +2,8 @@
 // Ratios of one run, since times alone mean little on a busy machine. Everything is taken in turn.
 //   in one process   per file that mentions torch: the bare parse, the check of the file alone, the check across files; summed
 //                    over files are the least and the median of the rounds
-//   the command      without kept results on one thread and on two, and with them (needs dist/: node scripts/build.mjs)
+//   the command      without kept results on one core, on one thread and on two, and with them (needs dist/: node
+//                    scripts/build.mjs). One thread takes more than one core: the machine collects garbage and compiles beside it
 //   TorchFix         the PyTorch linter, where its command is named; else its recorded run on FuxiCTR, if TREE is that
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -62,19 +63,18 @@ const addTo = (name, at, value) => {
 };
 const sumOf = (name, pick) => perFile.get(name).reduce((sum, list) => sum + pick(list), 0);
 
+/** The first processor that this process may use; Linux alone tells. */
+const ON_ONE_CORE = ['taskset', '-c', /(?<=Cpus_allowed_list:\s*)\d+/.exec(existsSync('/proc/self/status') ? readFileSync('/proc/self/status', 'utf8') : '')?.[0] ?? '']; // prettier-ignore
 const TIMED = 'TIMEFORMAT="%U %S"; time node "$@"';
 /** One run of the command: its wall time, its processor time, and what it says its check took, in milliseconds. */
 function command(name, ...args) {
   const started = performance.now();
-  const run = spawnSync(
-    'bash',
-    ['-c', TIMED, 'bash', join(root, 'dist/cli.js'), 'check', '--format', 'json', ...args],
-    {
-      cwd: tree,
-      encoding: 'utf8',
-      maxBuffer: 2 ** 28,
-    },
-  );
+  const [program, ...words] = [...(name === 'core' ? ON_ONE_CORE : []), 'bash', '-c', TIMED, 'bash', join(root, 'dist/cli.js')]; // prettier-ignore
+  const run = spawnSync(program, [...words, 'check', '--format', 'json', ...args], {
+    cwd: tree,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
   add(`${name} wall`, performance.now() - started);
   if (run.status === 2 || !run.stdout) throw new Error(`ikbo check failed: ${run.stderr}`);
   add(`${name} check`, JSON.parse(run.stdout).stats.milliseconds);
@@ -93,6 +93,7 @@ try {
       addTo('alone', at, time(() => engine.check(path, text))); // prettier-ignore
       addTo('across', at, time(() => (findings += engine.check(path, text, { files: source }).findings.length))); // prettier-ignore
     });
+    if (ON_ONE_CORE.at(-1) !== '') command('core', '--no-cache', '--jobs', '1');
     command('one', '--no-cache', '--jobs', '1');
     command('two', '--no-cache', '--jobs', '2');
     command('warm', '--cache-dir', cache, '--jobs', '1');
@@ -122,8 +123,15 @@ for (const [title, pick] of [
 console.log(`the command, its check alone (and with starting Node; least of ${rounds})`);
 const wall = (name) =>
   `${of(`${name} wall`).toFixed(0)} ms with starting, ${of(`${name} processor`).toFixed(0)} ms of processor time`;
+row('one core', of('core check'), wall('core'));
 row('one thread', of('one check'), wall('one'));
-row('two threads', of('two check'), wall('two'), ratio(of('one check') / of('two check'), 'times faster than one'));
+row(
+  'two threads',
+  of('two check'),
+  wall('two'),
+  ratio(of('core check') / of('two check'), 'times faster than one core'),
+  ratio(of('one check') / of('two check'), 'than one thread'),
+);
 row('kept results', of('warm check'), wall('warm'), ratio(of('one check') / of('warm check'), 'times faster than one thread'), ratio(of('one wall') / of('warm wall'), 'with starting')); // prettier-ignore
 
 const faster = (seconds) =>

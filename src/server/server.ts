@@ -37,6 +37,7 @@ import { createNotebooks, type OpenNotebook } from './notebooks';
 import { fileOf, placeOf } from './places';
 import { createProjects } from './projects';
 import { createScheduler } from './scheduler';
+import { createCollector } from '../project/collect';
 import { createSession, type Session } from './session';
 
 /** A document is checked once it has been quiet for a quarter of its last check's time, within these bounds (milliseconds). */
@@ -46,7 +47,11 @@ const LONGEST_WAIT = 300;
 const OTHERS_WAIT = 400;
 /** Key of the scheduler for "everything that is open". */
 const ALL = '';
-const OUTDATED = '?';
+/** Key for those among them that rest on what has changed. */
+const OUTDATED = 'outdated';
+/** Key for collecting garbage, which is done while nobody waits: after this many milliseconds without a check. */
+const COLLECT = 'collect';
+const QUIET = 250;
 
 /** For configuration files; registered for these alone where the client can. */
 const COMPLETION = { triggerCharacters: ['"', '['] };
@@ -65,6 +70,7 @@ const CAPABILITIES: ServerCapabilities = {
 export function startServer(connection: Connection, createEngine: () => Promise<Engine>): void {
   const settings = createClientSettings(connection);
   const lastCheck = new Map<string, number>();
+  const collect = createCollector();
   let folders: readonly string[] = [];
   let client: InitializeParams['capabilities'] = {};
   let benchCommand = SHOW_BENCH_COMMAND;
@@ -103,6 +109,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       connection.console.error(`${uri}: ${error instanceof Error ? error.stack : String(error)}`);
     }
     lastCheck.set(uri, performance.now() - started);
+    scheduler.schedule(COLLECT, QUIET);
   };
   const openUris = () => [...documents.keys(), ...notebooks.all().map(({ document }) => document.uri)];
   /** After a change of settings or of a configuration. */
@@ -123,7 +130,8 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       void connection.sendRequest(CodeLensRefreshRequest.type);
   };
   const scheduler = createScheduler((key) => {
-    if (key === ALL) publishAll();
+    if (key === COLLECT) collect();
+    else if (key === ALL) publishAll();
     else if (key === OUTDATED) publishOutdated();
     else publish(key);
   });

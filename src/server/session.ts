@@ -49,7 +49,7 @@ export interface SessionParts {
 const NOTHING = { findings: [], notes: [], parsed: true } as const;
 
 /** Characters of files on disk that are kept. */
-const ON_DISK = 10_000_000;
+const ON_DISK = 5_000_000;
 
 export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
