@@ -37,7 +37,8 @@ export function copies(match: Match): string {
 
 export const sinkText = (match: Match): string => {
   const { node } = match.sink;
-  const elsewhere = node.file === (match.via ?? match.origin).file ? '' : ` of ${node.file.path.split('/').pop() ?? ''}`;
+  const elsewhere =
+    node.file === (match.via ?? match.origin).file ? '' : ` of ${node.file.path.split('/').pop() ?? ''}`;
   return `${calleeText(node)}${elsewhere}`;
 };
 
