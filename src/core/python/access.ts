@@ -1,7 +1,8 @@
 /** Seeing a value as what an operator needs: a tensor, a size, a list of values. */
 import { type Dim, ONE, constant, symbol, valueOf } from '../tensor/dim';
-import { UNKNOWN_SHAPE, dimAt, exactShape, tensor, unknownDim } from '../tensor/shape';
+import { UNKNOWN_SHAPE, dimAt, exactShape, freshId, tensor, unknownDim } from '../tensor/shape';
 import type { IndexKind, Place, Tensor } from '../tensor/value';
+import type { HeapItem } from './heap';
 import type { Frame, Run } from './run';
 import { type Node, positionOf } from './syntax';
 import type { Args, Value } from './value';
@@ -136,4 +137,11 @@ export function nameSymbol(dim: Dim, name: string, run: Run): void {
   if (/^_/.test(name)) return;
   if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
     run.nameSymbol(symbol, name);
+}
+
+/** A new list, dict or object. */
+export function allocate(item: HeapItem, frame: Frame): Value {
+  const id = freshId();
+  frame.state.heap.set(id, item);
+  return { kind: 'ref', id };
 }

@@ -4,7 +4,7 @@ import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
-import { overwrite } from './calls';
+import { overwrite } from './in-place';
 import type { Frame, Run } from './run';
 import { either, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';

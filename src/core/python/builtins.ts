@@ -1,8 +1,7 @@
 /** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
 import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf } from '../tensor/shape';
-import { asNumber, asString } from './access';
-import { allocate } from './expressions';
+import { allocate, asNumber, asString } from './access';
 import { passes } from './iterate';
 import type { Frame, Run } from './run';
 import { unknown } from './state';

@@ -1,6 +1,6 @@
 /** Runs statements over the abstract state. */
-import { overwrite } from './calls';
-import { arithmetic } from './expressions';
+import { overwrite } from './in-place';
+import { arithmetic } from './arithmetic';
 import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';

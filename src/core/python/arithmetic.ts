@@ -1,0 +1,150 @@
+/** Operators between evaluated operands: numbers and sizes, lists and tuples, tensors. */
+import { type Dim, add, constant, divide, format, multiply, subtract, symbol, valueOf } from '../tensor/dim';
+import { linear, multiply as product, pointwise } from '../tensor/pointwise';
+import { rankOf, tensor } from '../tensor/shape';
+import { operatorNamed } from '../tensor/operators';
+import type { Tensor } from '../tensor/value';
+import { allocate, asDim, asTensor, placeOf } from './access';
+import { applyOperator } from './operators';
+import { filledOut } from './disguised';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import type { Node } from './syntax';
+import { NUMBER, type Value, args, int, tuple } from './value';
+
+const FUNCTIONS: Readonly<Record<string, string>> = {
+  '@': 'torch.matmul',
+  '/': 'torch.div',
+  '//': 'torch.floor_divide',
+  '%': 'torch.remainder',
+  '**': 'torch.pow',
+  '&': 'torch.bitwise_and',
+  '|': 'torch.bitwise_or',
+  '^': 'torch.bitwise_or',
+};
+
+/** `a op b` for evaluated operands; also what an augmented assignment computes. */
+export function arithmetic(a: Value, b: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
+  if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator), a.loop || b.loop);
+  if (isPlainNumber(a) && isPlainNumber(b)) return NUMBER;
+  if (operator === '+' || operator === '*') {
+    const joined = sequences(a, b, operator, frame, run);
+    if (joined) return joined;
+  }
+  if (a.kind === 'string' || b.kind === 'string') return { kind: 'string', value: null };
+  if (a.kind === 'unknown' && b.kind === 'unknown' && !(operator === '@')) {
+    if (a.foreign || b.foreign) return unknown('', true);
+  }
+  const sizes = sizeLike(a) && sizeLike(b);
+  const left = asTensor(a, run);
+  const right = asTensor(b, run);
+  if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
+  const place = placeOf(node);
+  if (sizes && operator !== '@') {
+    const dims = [a, b].map((v) =>
+      v.kind === 'int' ? v.dim : v.kind === 'unknown' ? symbol(`${v.label || '?'}@${v.id}`) : null,
+    );
+    return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator));
+  }
+  const filled = operator === '+' || operator === '*' ? filledOut(left, right, node) : null;
+  if (filled) return filled;
+  if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
+  if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
+  if (operator === '*') return product([left, right], place);
+  if (operator === '//' && left.content === 'index') return blocksIndex(left, place);
+  if (operator === '%' && left.content === 'index') return blocksIndex(left, place);
+  if (operator === '/' && rankOf(right.shape) === 0) return product([left, right], place);
+  const row = operatorNamed(FUNCTIONS[operator] ?? '');
+  if (!row) return pointwise([left, right], place, operator);
+  return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
+}
+
+/** Unknown things that are multiplied with ints only are sizes; arithmetic between two unknowns is not decided here. */
+const sizeLike = (v: Value): boolean =>
+  v.kind === 'int' ||
+  (v.kind === 'unknown' &&
+    /(^|[._])(n|num|size|dim|dims|len|length|width|height|heads?|count|factor|hidden|channels?|features?|steps?|batch|ratio)(_|$)|_(size|dim|len|length|heads|count|num)$|^num_|^n_/.test(
+      v.label,
+    ) &&
+    !/mask|emb|feat_|idx|index/.test(v.label));
+
+const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
+
+/** `arange(n) // r`: many positions to one row. */
+function blocksIndex(t: Tensor, place: ReturnType<typeof placeOf>): Tensor {
+  return tensor(t.shape, {
+    content: 'index',
+    index: { kind: 'many-to-one', evidence: 'strong', map: 'blocks' },
+    place,
+  });
+}
+
+function intArithmetic(a: Dim, b: Dim, operator: string): Dim {
+  switch (operator) {
+    case '+':
+      return add(a, b);
+    case '-':
+      return subtract(a, b);
+    case '*':
+      return multiply(a, b);
+    case '//': {
+      const exact = divide(a, b);
+      const x = valueOf(a);
+      const y = valueOf(b);
+      if (x !== null && y !== null && y !== 0) return constant(Math.floor(x / y));
+      // Equal operands give the same size.
+      return exact ?? (a && b ? symbol(`(${format(a)} // ${format(b)})@${JSON.stringify([a, b])}`) : null);
+    }
+    case '%': {
+      const x = valueOf(a);
+      const y = valueOf(b);
+      return x !== null && y !== null && y !== 0 ? constant(((x % y) + y) % y) : null;
+    }
+    case '**': {
+      const x = valueOf(a);
+      const y = valueOf(b);
+      return x !== null && y !== null && y >= 0 && y < 16 ? constant(x ** y) : null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** Lists and tuples: concatenation, and multiplication by a number. */
+function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run): Value | null {
+  const isList = (v: Value): boolean =>
+    v.kind === 'tuple' || (v.kind === 'ref' && frame.state.heap.get(v.id)?.kind === 'list') || v.kind === 'shape';
+  if (operator === '+') {
+    if (!isList(a) && !isList(b)) return null;
+    const left = run.items(a, frame);
+    const right = run.items(b, frame);
+    if (!left || !right)
+      return isList(a) && isList(b) ? unknown() : a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown();
+    const items = [...left.items, ...right.items];
+    const open = left.open || right.open;
+    return a.kind === 'tuple' || a.kind === 'shape'
+      ? tuple(items, open)
+      : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
+  }
+  const [list, count] = isList(a) ? [a, b] : [b, a];
+  if (!isList(list) || count.kind === 'tensor') return null;
+  const listed = run.items(list, frame);
+  const n = count.kind === 'int' ? valueOf(count.dim) : null;
+  if (!listed) return unknown();
+  const items =
+    n !== null && n <= 16 ? Array.from({ length: Math.max(n, 0) }, () => listed.items).flat() : listed.items;
+  const open = listed.open || n === null || n > 16;
+  const times = !listed.open && open && listed.items.length === 1 ? asDim(count) : null;
+  if (times && list.kind === 'ref') return allocate({ kind: 'list', items, open, tag: 'list', times }, frame);
+  return list.kind === 'tuple' ? tuple(items, open) : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
+}
+
+export function unary(value: Value, negative: boolean, node: Node): Value {
+  if (value.kind === 'int') return negative ? int(subtract(constant(0), value.dim)) : value;
+  if (value.kind === 'tensor') {
+    return negative
+      ? linear([value], [-1], placeOf(node), 'negation')
+      : { ...pointwise([value], placeOf(node), 'not'), content: 'mask' };
+  }
+  return value.kind === 'number' ? NUMBER : unknown();
+}

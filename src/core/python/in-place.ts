@@ -1,0 +1,56 @@
+/** Writes into tensors, seen by every name that shares their memory. */
+import { operatorNamed } from '../tensor/operators';
+import { tensor, withoutReplicas } from '../tensor/shape';
+import type { Tensor } from '../tensor/value';
+import { applyOperator } from './operators';
+import type { Frame, Run } from './run';
+import { unknown } from './state';
+import type { Node } from './syntax';
+import type { Args, Value } from './value';
+
+/** `x.add_(y)`: whatever shares memory with x is something else afterwards. */
+export function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const operator = operatorNamed(`Tensor.${name.slice(0, -1)}`);
+  const result =
+    operator && operator.effect !== 'create-random'
+      ? applyOperator({
+          operator,
+          args: { ...args, positional: [t, ...args.positional] },
+          node,
+          frame,
+          run,
+          layer: null,
+        })
+      : tensor(withoutReplicas(t.shape), {
+          content: /normal_|uniform_|random_|bernoulli_/.test(name) ? 'random' : 'data',
+        });
+  const value: Value = result.kind === 'tensor' ? { ...result, label: t.label } : unknown();
+  overwrite(t, value, frame);
+  return value;
+}
+
+/** Of which each copy gets a gradient of its own: the copies are there for that. */
+export function leaf(t: Tensor, args: Args, frame: Frame): Value {
+  const [wanted] = args.positional;
+  if (wanted?.kind === 'bool' && wanted.value === false) return t;
+  const value = tensor(withoutReplicas(t.shape), { label: t.label });
+  overwrite(t, value, frame);
+  return value;
+}
+
+/** After a write into a tensor: names of the same value hold the new one, names of views of it something unknown. */
+export function overwrite(t: Tensor, value: Value, frame: Frame): void {
+  const { names, heap } = frame.state;
+  for (const [key, old] of names) {
+    if (old.kind === 'unknown' && old.id === t.id) names.set(key, value);
+    if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
+    names.set(key, old.id === t.id ? value : tensor(withoutReplicas(old.shape)));
+  }
+  const self = names.get('self');
+  const item = self?.kind === 'ref' ? heap.get(self.id) : undefined;
+  if (self?.kind !== 'ref' || item?.kind !== 'object') return;
+  for (const [key, old] of item.attributes) {
+    if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
+    heap.set(self.id, { ...item, attributes: new Map(item.attributes).set(key, value) });
+  }
+}
