@@ -22,7 +22,8 @@ export function createRecent<K, V>(capacity: number, dropped: (value: V) => void
   return {
     get(key) {
       const entry = entries.get(key);
-      if (!entry) return undefined;
+      // The order is of no account while nothing is about to leave, and keeping it costs more than looking up.
+      if (!entry || 2 * total < capacity) return entry?.value;
       entries.delete(key);
       entries.set(key, entry);
       return entry.value;

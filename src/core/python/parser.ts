@@ -6,6 +6,7 @@
 import { type Edit, Language, Parser, type Tree } from 'web-tree-sitter';
 import type { Change, Grammars } from '../engine';
 import { createRecent } from '../recent';
+import { withoutLongComments } from './comments';
 import type { Node, SourceFile } from './syntax';
 
 /** The part of the emscripten module that is used; `Parser.init` fills the object it is given. */
@@ -52,7 +53,7 @@ const NO_NODES: readonly Node[] = [];
  * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
  * again should a node of it be asked for children.
  */
-const LIVE_CHARACTERS = 1_500_000;
+const LIVE_CHARACTERS = 2_500_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
@@ -112,7 +113,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const live = createRecent<ParsedFile, ParsedFile>(LIVE_CHARACTERS, (file) => file.close());
 
   function grow(path: string, text: string, old: Tree | null): Tree {
-    const tree = parser.parse(text, old);
+    const parsed = withoutLongComments(text);
+    const tree = parser.parse(parsed, old);
     if (!tree) throw new Error(`${path}: the parser gave no tree`);
     return tree;
   }
@@ -216,7 +218,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           };
           old.edit(edit);
         }
-        const result = fileOf(path, next, grow(path, next, old));
+        // What is blanked out may be another run than before: then the old tree says nothing.
+        const blanked = [text, next].some((one) => withoutLongComments(one) !== one);
+        const result = fileOf(path, next, grow(path, next, blanked ? null : old));
         file.close();
         return result;
       },

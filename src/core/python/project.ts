@@ -82,9 +82,20 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return at === null ? null : modelAt(at);
   };
 
+  const paths = new Map<string, string | null>();
+
   /** `a.b` as a file: a module or the __init__ of a package, looked for beside the file and in every folder above. */
   function modulePath(module: string, from: string): string | null {
     if (!files) return null;
+    const key = `${from.slice(0, from.lastIndexOf('/') + 1)}:${module}`;
+    const known = paths.get(key);
+    if (known !== undefined) return known;
+    const found = findModule(module, from);
+    paths.set(key, found);
+    return found;
+  }
+
+  function findModule(module: string, from: string): string | null {
     const dots = /^\.*/.exec(module)?.[0].length ?? 0;
     const parts = module
       .slice(dots)
