@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 
 /** The heap may grow to this many times what was in use after the last collection, and by these bytes besides. */
 const FACTOR = 1.4;
-const GROWTH = 16 * 2 ** 20;
+const GROWTH = 12 * 2 ** 20;
 
 /**
  * Call it at such moments. Left alone, V8 lets a heap grow to several times what is in use, per thread;

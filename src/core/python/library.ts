@@ -20,7 +20,7 @@ export interface Quiet {
 }
 
 /** Characters of text whose models are kept: nodes that were asked for take about twenty bytes each. */
-const MODEL_CHARACTERS = 2_500_000;
+const MODEL_CHARACTERS = 2_000_000;
 /** An outline holds its text and little else. */
 const OUTLINE_CHARACTERS = 6_000_000;
 const STARRED = /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*\*/gm;
