@@ -19,7 +19,7 @@ export interface Quiet {
   readonly asked: Asked;
 }
 
-/** Characters of text whose models are kept: nodes that were asked for take about twenty bytes each. */
+/** Characters of text whose models are kept: nodes that were asked for take about sixteen bytes each. */
 const MODEL_CHARACTERS = 2_000_000;
 /** An outline holds its text and little else. */
 const OUTLINE_CHARACTERS = 6_000_000;
