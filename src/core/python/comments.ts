@@ -20,7 +20,7 @@ export function withoutLongComments(text: string): string {
   };
   for (let start = 0; start < text.length;) {
     const end = text.indexOf('\n', start) + 1 || text.length;
-    if (isComment(text, start)) {
+    if (isComment(text, start, end)) {
       if (run++ === 0) runStart = start;
     } else endRun(start);
     start = end;
@@ -29,8 +29,9 @@ export function withoutLongComments(text: string): string {
   return parts.length === 0 ? text : parts.join('') + text.slice(kept);
 }
 
-function isComment(text: string, start: number): boolean {
+/** Such a line may stand in a string over many lines, too: then it may be the one that ends it. */
+function isComment(text: string, start: number, end: number): boolean {
   let at = start;
   while (text.charCodeAt(at) === 32 || text.charCodeAt(at) === 9) at++;
-  return text.charCodeAt(at) === 35;
+  return text.charCodeAt(at) === 35 && !/"""|'''/.test(text.slice(at, end));
 }

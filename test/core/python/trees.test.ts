@@ -32,6 +32,13 @@ describe('syntax trees', () => {
     assert.equal(edited.root.children.length, 3);
     edited.close();
   });
+  it('keep the end of a string that looks like a comment', async () => {
+    const parser = await createParser(grammarsForTests());
+    const text = `s = """\n${'# text\n'.repeat(1_000)}# end """\n\n\ndef f(x):\n    return x\n`;
+    const { root } = parser.parse('a.py', text);
+    assert.equal(root.broken, false);
+    assert.deepEqual(root.children.map(({ kind }) => kind), ['expression_statement', 'function_definition']); // prettier-ignore
+  });
   it('give the same nodes after they were let go', async () => {
     const parser = await createParser(grammarsForTests());
     const file = parser.parse('a.py', 'def f(x):\n    return x + 1\n');
