@@ -1,4 +1,7 @@
-/** `FILE:LINE` on a command line, or `NOTEBOOK:cell N:LINE` as reports print it, and the findings there. */
+/**
+ * `FILE:LINE` on a command line, or `NOTEBOOK:CELL:LINE`, and the findings there. A column may follow and the cell may be
+ * `cell 3`, as reports print it.
+ */
 import type { Finding } from '../core/finding';
 import type { Config } from '../project/config';
 import { analyse } from './analyse';
@@ -13,10 +16,9 @@ export interface FindingsAt {
 
 /** The findings on a line, at least one. Throws UsageError that says where there are some. `shown` is what the user wrote. */
 export async function findingsAt(context: Context, config: Config, shown: string, place: string): Promise<FindingsAt> {
-  const match = /^(.+?)(?::cell (\d+))?:(\d+)$/.exec(place);
-  const [path, line] = [match?.[1], Number(match?.[3])];
-  const cell = match?.[2] === undefined ? undefined : Number(match[2]);
-  if (path === undefined) throw new UsageError(`${shown}: expected FILE:LINE`);
+  const { path, cell, line } = parsePlace(place) ?? {};
+  if (path === undefined || line === undefined)
+    throw new UsageError(`${shown}: expected FILE:LINE, of a notebook FILE.ipynb:CELL:LINE`);
   const { report, texts } = await analyse(context, [path], {
     config,
     hints: true,
@@ -31,12 +33,20 @@ export async function findingsAt(context: Context, config: Config, shown: string
   if (findings.length === 0) {
     const [error] = report.errors;
     if (error) throw new UsageError(`${shown}: ${error.message}`);
-    const shownLine = (one: Finding) => (one.cell === undefined ? `${one.line}` : `cell ${one.cell}:${one.line}`);
+    const shownLine = (one: Finding) => (one.cell === undefined ? `${one.line}` : `${one.cell}:${one.line}`);
+    const cells = report.findings.some((one) => one.cell !== undefined);
     const lines = [...new Set(report.findings.map(shownLine))].join(', ');
     throw new UsageError(
-      `${shown}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on lines ${lines}`}`,
+      `${shown}: no finding on that line; ${lines === '' ? 'the file has none' : `there are findings on ${cells ? 'cell and line' : 'lines'} ${lines}`}`,
     );
   }
   const name = findings[0]?.path ?? path;
   return { path: name, text: texts.get(name), findings };
+}
+
+function parsePlace(place: string) {
+  const inCell = /^(.+\.ipynb):(?:cell )?(\d+):(\d+)(?::\d+)?$/.exec(place);
+  if (inCell) return { path: inCell[1], cell: Number(inCell[2]), line: Number(inCell[3]) };
+  const match = /^(.+?):(\d+)(?::\d+)?$/.exec(place);
+  return match ? { path: match[1], cell: undefined, line: Number(match[2]) } : undefined;
 }

@@ -24,7 +24,9 @@ What the arguments of the function are made of, the first that is there:
   comments in the file:   # ikbo: B=64, user=[B, 32], index=[N] < B, mask=[B, T] bool
   ikbo.toml:              [shapes]
   the code itself:        jaxtyping annotations, shapes in docstrings (query [B, D]), defaults.
-Both versions run in a process of their own, the original first in fp64 as the truth, then both in fp32 and bf16.`;
+Both versions run in a process of their own, the original first in fp64 as the truth, then both in fp32 and bf16.
+Of a notebook, the cells are one program, of which only what the function needs runs: imports, definitions, and the values
+that it reads. Code that merely loads data or trains does not; with --main, all cells run.`;
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
@@ -37,7 +39,7 @@ type RewriteOptionValues = Omit<RewriteArguments, 'output' | 'verify' | 'opset'>
   readonly verify?: boolean;
 };
 
-type VerifyOptional = 'rewrite' | 'call' | 'python';
+type VerifyOptional = 'rewrite' | 'call' | 'python' | 'device';
 type VerifyOptionValues = Omit<VerifyArguments, VerifyOptional> & { readonly [K in VerifyOptional]?: string };
 
 /** Runs one command line (`argv` as in process.argv) and resolves to its exit code. */
@@ -102,13 +104,13 @@ export async function program(context: Context, argv: readonly string[]): Promis
   root
     .command('verify')
     .description('run the function of a finding before and after its rewrites: error and peak memory')
-    .argument('<file:line>', 'where `ikbo check` shows the finding')
+    .argument('<file:line>', 'where `ikbo check` shows the finding; of a notebook FILE.ipynb:CELL:LINE')
     .option('--rewrite <id>', 'only this rewrite (default: every one that has edits)')
     .option('--shape <sizes>', 'sizes by name, e.g. B=64,D=32', '')
     .option('--arg <name=value>', 'an argument: a shape, e.g. user=[B, D], or Python; may be repeated', collect, [])
     .option('--call <function>', 'what to call, e.g. Ranker.forward (default: the function around the finding)')
     .option('--main', 'run the file as a program instead, and compare what its modules return', false)
-    .option('--device <device>', 'cpu or cuda:N', 'cpu')
+    .option('--device <device>', 'cpu or cuda:N (default: the GPU if torch can use one)')
     .option('--python <path>', 'interpreter (default: IKBO_PYTHON, else the virtual environment, else python3)')
     .option('--timeout <seconds>', 'time for one rewrite', seconds, 120)
     .option('--json', 'print as JSON', false)
@@ -119,6 +121,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
           ...options,
           rewrite: options.rewrite ?? null,
           call: options.call ?? null,
+          device: options.device ?? null,
           python: options.python ?? null,
         }),
       ),

@@ -1,6 +1,9 @@
 /** `ikbo verify FILE:LINE`: runs the finding's function before and after each rewrite and compares. */
 import { resolve } from 'node:path';
 import { isNotebook } from '../notebook/check';
+import { inProgram } from '../notebook/in-program';
+import { placeText } from '../notebook/place';
+import { cellStarts } from '../notebook/program';
 import { findConfig } from '../project/config';
 import { findPython } from '../project/interpreter';
 import { bundledPackages, runJobs } from '../verify/run';
@@ -19,7 +22,8 @@ export interface VerifyArguments {
   readonly arg: readonly string[];
   readonly call: string | null;
   readonly main: boolean;
-  readonly device: string;
+  /** Null for the GPU if torch can use one, else the CPU. */
+  readonly device: string | null;
   readonly python: string | null;
   readonly timeout: number;
   readonly json: boolean;
@@ -29,8 +33,6 @@ export interface VerifyArguments {
 export async function verify(context: Context, place: string, given: VerifyArguments): Promise<ExitCode> {
   const config = findConfig(context.root);
   const { path, text, findings } = await findingsAt(context, config, place, place);
-  if (isNotebook(path))
-    throw new UsageError(`${place}: cells of a notebook are not verified; move the function to a .py file`);
   if (text === undefined) throw new UsageError(`${place}: a model is verified by \`ikbo rewrite --verify\``);
   const offered = findings.flatMap((finding) => finding.rewrites.map((rewrite) => ({ finding, rewrite })));
   const ids = new Set(offered.flatMap(({ rewrite }) => (rewrite.edits.length > 0 ? [rewrite.id] : [])));
@@ -52,9 +54,14 @@ export async function verify(context: Context, place: string, given: VerifyArgum
     script: given.main,
     device: given.device,
   };
-  const from = { file: resolve(context.root, path), text, folders: [context.root] };
+  const from = { file: resolve(context.root, path), text, folders: [context.root], cells: null };
   const options = { shapes: config.shapes, packages: bundledPackages() };
-  const jobs = chosen.map(({ finding, rewrite }) => jobOf(from, finding, rewrite, stated, options));
+  const jobs = chosen.map(({ finding, rewrite }) => {
+    if (!isNotebook(path)) return jobOf(from, finding, rewrite, stated, options);
+    const { program, ...found } = inProgram(text, finding, rewrite);
+    const cells = { ...from, text: program.text, cells: cellStarts(program) };
+    return jobOf(cells, found.finding, found.rewrite, stated, options);
+  });
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   process.once('SIGINT', stop);
@@ -63,6 +70,7 @@ export async function verify(context: Context, place: string, given: VerifyArgum
     const answers = await runJobs(jobs, { python, seconds: given.timeout, signal: abort.signal });
     const results = chosen.map(({ finding, rewrite }, at) => ({
       path,
+      ...(finding.cell !== undefined && { cell: finding.cell }),
       line: finding.line,
       rule: finding.rule,
       rewrite: rewrite.id,
@@ -74,7 +82,7 @@ export async function verify(context: Context, place: string, given: VerifyArgum
     else {
       for (const result of results) {
         const condition = result.condition === null ? '' : ` (${result.condition})`;
-        const head = `${path}:${result.line}: ${result.rule} ${result.rewrite}: ${result.title}${condition}`;
+        const head = `${placeText(result)}: ${result.rule} ${result.rewrite}: ${result.title}${condition}`;
         context.output.out(`${[head, ...answerLines(result).map((line) => `    ${line}`)].join('\n')}\n`);
       }
     }

@@ -35,7 +35,8 @@ export async function verifyRewrite(
 }
 
 async function run(job: Job, target: VerifyTarget): Promise<Answer> {
-  const uri = vscode.Uri.parse(target.uri);
+  // Not the target's: a cell's names no file.
+  const uri = vscode.Uri.file(job.file);
   const setting = vscode.workspace.getConfiguration('ikboLens', uri).get('python', '') || null;
   const root = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? dirname(job.file);
   const progress = {

@@ -41,6 +41,9 @@ export function programOf(cells: readonly CodeCell[]): Program {
   return { text: texts.join(''), parts };
 }
 
+/** Number and first line of every cell of the program. */
+export const cellStarts = ({ parts }: Program) => parts.map(({ cell: { number }, line }) => ({ number, line }));
+
 /** The cell that holds an offset; the place behind a cell's last character is still its own. */
 export const partAt = ({ parts }: Program, offset: number): Part | undefined =>
   parts.find(({ end }) => offset <= end) ?? parts.at(-1);

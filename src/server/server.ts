@@ -29,7 +29,7 @@ import { completions, configDiagnostics } from './features/config';
 import { askedFor, diagnosticsOf } from './features/diagnostics';
 import { FIX_ALL, fixAll } from './features/fix-all';
 import { hover } from './features/hover';
-import { verifyJob } from './features/verify';
+import { verifyJob, verifyJobInCell } from './features/verify';
 import { modelFixes, modelLenses } from './onnx/actions';
 import { valueHover, withValue } from './onnx/features';
 import { registerModels, serveModels } from './onnx/serve';
@@ -247,6 +247,10 @@ export function startServer(connection: Connection, createEngine: () => Promise<
 
   const verificationOf = ({ place, model }: LensDocument) =>
     place.root === null || model ? null : { command: verifyCommand, path: place.path };
+  const verificationInCell = ({ document }: OpenNotebook, cell: number) => {
+    const verification = verificationOf(document);
+    return verification && { ...verification, path: `${verification.path}:cell ${cell}` };
+  };
   /** Only on request: it rewrites and checks again until nothing is left to fix. */
   const fixAllOf = (document: LensDocument, { context }: CodeActionParams) =>
     context.only && wants(context.only, FIX_ALL) && !document.model ? fixAll(ready(), document) : [];
@@ -264,9 +268,12 @@ export function startServer(connection: Connection, createEngine: () => Promise<
         return [...fixes, ...fixAllOf(document, params)];
       },
       (notebook, params) => {
-        const cell = notebook.cells.find(({ uri }) => uri === params.textDocument.uri);
+        const at = notebook.cells.findIndex(({ uri }) => uri === params.textDocument.uri);
+        const cell = notebook.cells[at];
         const inCells = diagnosticsByCell(notebook, diagnosticsOf(ready(), notebook.document, true));
-        const fixes = cell ? quickFixes(cell, withRewrites(params, inCells.get(cell) ?? []), null) : [];
+        const fixes = cell
+          ? quickFixes(cell, withRewrites(params, inCells.get(cell) ?? []), verificationInCell(notebook, at + 1))
+          : [];
         return [...fixes, ...actionsInCells(notebook, fixAllOf(notebook.document, params))];
       },
     ),
@@ -312,8 +319,11 @@ export function startServer(connection: Connection, createEngine: () => Promise<
   );
   connection.onRequest(VERIFY_JOB_REQUEST, (value: unknown): Job | null => {
     const target = parseVerifyTarget(value);
-    const document = target && documents.get(target.uri);
-    return target && document ? verifyJob(ready(), document, target) : null;
+    if (!target) return null;
+    const notebook = notebooks.holding(target.uri);
+    if (notebook) return verifyJobInCell(ready(), notebook, target);
+    const document = documents.get(target.uri);
+    return document ? verifyJob(ready(), document, target) : null;
   });
   documents.listen(connection);
   connection.listen();

@@ -6,6 +6,7 @@ import { bindingsOf } from '../core/python/bindings';
 export interface Job {
   /** Absolute path of the file; it is only read. */
   readonly file: string;
+  /** Of a notebook, both texts are its cells as one program, and lines are those of the program. */
   readonly original: string;
   readonly rewritten: string;
   /** Where imports are looked for, before and after Python's own path. */
@@ -22,7 +23,24 @@ export interface Job {
   readonly sizes: Readonly<Record<string, number>>;
   /** By parameter: a shape (`[N, D]`, `[N] < U` for integers, `[N] bool`) or a Python expression. */
   readonly arguments: Readonly<Record<string, string>>;
-  readonly device: string;
+  /** Null for the GPU if torch can use one, else the CPU. */
+  readonly device: string | null;
+  /** Null for a file that is no notebook. */
+  readonly cells: readonly CellStart[] | null;
+}
+
+/** Where a cell of a notebook begins in its program, 1-based. */
+export interface CellStart {
+  readonly number: number;
+  readonly line: number;
+}
+
+/** What the texts of a job are taken from; of a notebook, `text` is its program, and so are places and edits. */
+export interface Subject {
+  readonly file: string;
+  readonly text: string;
+  readonly folders: readonly string[];
+  readonly cells: readonly CellStart[] | null;
 }
 
 export interface Given {
@@ -30,7 +48,7 @@ export interface Given {
   readonly arguments: Readonly<Record<string, string>>;
   readonly call: string | null;
   readonly script: boolean;
-  readonly device: string;
+  readonly device: string | null;
 }
 
 export interface DtypeRun {
@@ -63,20 +81,19 @@ export interface Answer {
   readonly noTorch?: boolean;
 }
 
-export const NOTHING_GIVEN: Given = { sizes: {}, arguments: {}, call: null, script: false, device: 'cpu' };
+export const NOTHING_GIVEN: Given = { sizes: {}, arguments: {}, call: null, script: false, device: null };
 
 /**
  * The job for one rewrite of one finding. What the caller gives wins over comments in the file (`# ikbo: B=64`,
  * `# ikbo: user=[B, 32]`), and those over the project's configuration.
  */
 export function jobOf(
-  place: { readonly file: string; readonly text: string; readonly folders: readonly string[] },
+  { file, text, folders, cells }: Subject,
   finding: Finding,
   rewrite: Rewrite,
   given: Given,
   options: { readonly shapes: Readonly<Record<string, number>>; readonly packages: readonly string[] },
 ): Job {
-  const { file, text, folders } = place;
   const comments = text.split('\n').filter((line) => line.includes('ikbo:')).map((line) => ({ text: line })); // prettier-ignore
   const { path, broadcast, consumer } = finding;
   return {
@@ -92,6 +109,7 @@ export function jobOf(
     sizes: { ...options.shapes, ...bindingsOf(comments).shapes, ...given.sizes },
     arguments: { ...shapesInComments(comments), ...given.arguments },
     device: given.device,
+    cells,
   };
 }
 

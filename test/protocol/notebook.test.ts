@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MarkupContent, type Diagnostic } from 'vscode-languageserver-protocol/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import { parseBenchTarget } from '../../src/protocol/editor';
+import { parseBenchTarget, parseVerifyTarget, VERIFY_JOB_REQUEST } from '../../src/protocol/editor';
+import type { Job } from '../../src/verify/job';
 import { IMPORTS, RANKER } from '../notebook/notebook';
 import { startClient, type Client } from './client';
 
@@ -70,10 +71,28 @@ describe('language server and notebooks', () => {
         if (of === cell(4)) assert.doesNotMatch(text, /torch\.cat\(/);
       }
     }
-    assert.ok(!actions.some(({ title }) => title.includes('Verify')), 'a cell is no file to run');
     const ignore = actions.find(({ title }) => title.startsWith('Ignore'));
     client.changeCell(uri, cell(4), { text: client.applied(cell(4), ignore?.edit) });
     await until(() => latest(cell(4))?.length === 0);
+  });
+  it('what verifies a rewrite is the program of the cells, where the finding is', async () => {
+    open();
+    const [finding] = await client.diagnostics(cell(4));
+    assert.ok(finding);
+    const actions = await client.actions(cell(4), finding.range.start);
+    const verifications = actions.filter(({ title }) => title.includes('Verify this rewrite'));
+    assert.equal(verifications.length, actions.filter(({ title }) => title.startsWith('IKB101 (')).length);
+    const target = parseVerifyTarget(verifications[0]?.command?.arguments?.[0]);
+    assert.deepEqual([target?.uri, target?.path, target?.line], [cell(4), 'nb.ipynb:cell 4', 7]);
+    const job = await client.connection.sendRequest<Job>(VERIFY_JOB_REQUEST, target);
+    assert.equal(job.file, join(root, 'nb.ipynb'));
+    assert.deepEqual(job.cells, [{ number: 2, line: 1 }, { number: 4, line: 5 }]); // prettier-ignore
+    assert.deepEqual([job.broadcast, job.consumer], [[11, 11], 12]);
+    assert.match(job.original.split('\n')[10] ?? '', /user\.repeat_interleave/);
+    assert.doesNotMatch(job.original, /bash|nvidia/);
+    assert.doesNotMatch(job.rewritten, /torch\.cat\(/);
+    const moved = { ...target, line: 3 };
+    assert.equal(await client.connection.sendRequest<Job | null>(VERIFY_JOB_REQUEST, moved), null);
   });
   it('fixes all on request', async () => {
     open();

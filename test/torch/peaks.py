@@ -15,7 +15,7 @@ import warnings
 import torch
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "../../src/verify"))
-from ikbo_verify.compare import peak_bytes  # noqa: E402
+from ikbo_verify.memory import peak_bytes  # noqa: E402
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)

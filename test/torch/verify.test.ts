@@ -9,7 +9,8 @@ import type { Finding, Rewrite } from '../../src/core/finding';
 import { jobOf, NOTHING_GIVEN, type Answer, type Job } from '../../src/verify/job';
 import { runJobs } from '../../src/verify/run';
 import { theEngine } from '../core/rewrite/cases';
-import { describeTorch, find, root } from './python';
+import { code, IMPORTS, notebook } from '../notebook/notebook';
+import { describeTorch, find, python, root } from './python';
 
 const RANKER = `import torch
 import torch.nn as nn
@@ -35,6 +36,18 @@ def repeat_kv(x, n):
 def attend(q, k, v, n):
     return F.scaled_dot_product_attention(q, repeat_kv(k, n), repeat_kv(v, n))
 `;
+/** The first definition is the one with the finding; a later cell defines another one, and others must not run. */
+const CELL = `# of this cell
+${RANKER.slice(RANKER.indexOf('class')).trimEnd().replace('h=8', 'h=WIDTHS["h"]')}`;
+const NOTEBOOK = [
+  code(IMPORTS),
+  code('WIDTHS = {}\nWIDTHS.update(h=8)\nfrom __future__ import annotations'),
+  code('raise ValueError("trained")'),
+  code(CELL),
+  code('%%bash\nls'),
+  code('def make():\n    return torch.ones(3, 5)\nRanker.extra = make'),
+  code('class Ranker:\n    pass'),
+];
 const SIZES = '--shape U=8,du=256,dc=16,n=16';
 const ONE = ['--rewrite', 'decompose'];
 const STATED = ['--arg', 'user=[U, du]', '--arg', 'cand=[U*n, dc]', ...SIZES.split(' ')];
@@ -69,7 +82,7 @@ describeTorch('ikbo verify', function () {
     for (const { ok, call, runs, memory } of results) {
       assert.ok(ok);
       assert.equal(call, 'Ranker(du=256, dc=16).forward(user=randn(8, 256), cand=randn(128, 16), n=16)');
-      assert.match(memory ?? '', /CPU allocator/);
+      assert.match(memory ?? '', /allocator held/);
       assert.deepEqual(runs?.map(({ dtype }) => dtype), ['fp32', 'bf16']); // prettier-ignore
       const [before, after] = runs?.[0]?.peakBytes ?? [0, 0];
       assert.ok(after < before && after > 0, `${before} -> ${after}`);
@@ -139,6 +152,36 @@ describeTorch('ikbo verify', function () {
     write('m.py', RANKER.replace('import torch\n', 'import torch; raise SystemExit(3)\n'));
     assert.match((await verify('m.py:11', ...STATED, ...ONE)).out, /the code ended the process \(exit 3\)/);
   });
+  it('runs of a notebook what the function needs, and no cell that loads or trains', async () => {
+    write('nb.ipynb', notebook(NOTEBOOK));
+    for (const place of ['nb.ipynb:4:8', 'nb.ipynb:cell 4:8:13']) {
+      const { code, results } = await answers(place, ...ONE, '--arg', 'user=make()', '--arg', 'cand=[12, 2]', '--shape', 'du=5,dc=2,n=4'); // prettier-ignore
+      assert.equal(code, 0, JSON.stringify(results));
+      assert.match(results[0]?.call ?? '', /^Ranker\(du=5, dc=2\)\.forward\(user=make\(\), /);
+    }
+    const { out } = await verify('nb.ipynb:4:8', ...STATED, ...ONE, '--call', 'make');
+    assert.match(out, /nb\.ipynb:cell 4:8: IKB101 decompose/);
+    assert.match(out, /does not reach line 8 of cell 4/);
+    await assert.rejects(verify('nb.ipynb:4:1', ...STATED), /findings on cell and line 4:8$/);
+  });
+  it('runs all cells of a notebook as a program', async () => {
+    const use = 'Ranker(5, 2)(torch.randn(3, 5), torch.randn(12, 2), 4)';
+    write('nb.ipynb', notebook([code(`${IMPORTS}\nWIDTHS = {'h': 8}`), code(CELL), code(use)]));
+    const { code: exit, results } = await answers('nb.ipynb:2:8', '--main', ...ONE);
+    assert.deepEqual([exit, results[0]?.call], [0, 'the file as a program']);
+    write('nb.ipynb', notebook(NOTEBOOK));
+    assert.match((await verify('nb.ipynb:4:8', '--main', ...ONE)).out, /trained/);
+  });
+  it('runs on the GPU where torch can use one, and says whose memory it is', async () => {
+    write('m.py', RANKER);
+    const card = python(['-c', 'import torch; print(torch.cuda.is_available() and torch.cuda.get_device_name())']);
+    const { results } = await answers('m.py:11', ...STATED, ...ONE);
+    const expected = card === 'False\n' ? 'CPU allocator' : `${card.trim()}, during one call (torch.cuda.max`;
+    assert.ok(results[0]?.memory?.includes(expected), results[0]?.memory);
+    const { code, out } = await verify('m.py:11', ...STATED, ...ONE, '--device', 'cuda:77');
+    assert.equal(code, 2);
+    assert.match(out, /does not run: .*\(on cuda:77; --device cpu runs it there\)/);
+  });
   it('says how to go on without PyTorch', async () => {
     write('m.py', RANKER);
     write('torch.py', 'raise ImportError("none here")\n');
@@ -156,7 +199,7 @@ describeTorch('ikbo verify', function () {
     const [finding] = (await theEngine()).check('m.py', RANKER).findings as [Finding];
     const [rewrite] = finding.rewrites as [Rewrite];
     write('m.py', RANKER);
-    const place = { file: join(folder, 'm.py'), text: RANKER, folders: [] };
+    const place = { file: join(folder, 'm.py'), text: RANKER, folders: [], cells: null };
     const stated = { user: '[3, 5]', cand: '[12, 2]' };
     const given = { ...NOTHING_GIVEN, sizes: { du: 5, dc: 2, n: 4 }, arguments: stated };
     const job = jobOf(place, finding, rewrite, given, { shapes: {}, packages: [] });
@@ -183,7 +226,7 @@ describeTorch('ikbo verify', function () {
     const names = ['din.py', 'dlrm_ranker.py', 'llm_attention.py', 'mask_decoder.py', 'target_attention.py', 'wukong_compression.py']; // prettier-ignore
     const jobs = names.flatMap((name) => {
       const text = readFileSync(join(root, 'examples', name), 'utf8');
-      const place = { file: join(root, 'examples', name), text, folders: [] };
+      const place = { file: join(root, 'examples', name), text, folders: [], cells: null };
       const given = { ...NOTHING_GIVEN, script: true };
       const options = { shapes: {}, packages: [join(root, 'kernels/python')] };
       return engine.check(name, text).findings.flatMap(

@@ -23,7 +23,7 @@ class Ranker(nn.Module):
 async function job(given: Partial<Given> = {}, shapes: Record<string, number> = {}) {
   const [finding] = (await engineForTests()).check('m.py', TEXT).findings as [Finding];
   const rewrite = finding.rewrites.find(({ edits }) => edits.length > 0) as Rewrite;
-  const place = { file: '/p/m.py', text: TEXT, folders: ['/p'] };
+  const place = { file: '/p/m.py', text: TEXT, folders: ['/p'], cells: null };
   return jobOf(place, finding, rewrite, { ...NOTHING_GIVEN, ...given }, { shapes, packages: [] });
 }
 

@@ -2,7 +2,9 @@
 
 A job has `file` (absolute), `original` and `rewritten` (its texts), `folders` (where imports are looked for), `broadcast`
 [first line, last line], `consumer` (a line of the same file, or null), `call` (qualified name of the function to call, or
-null to choose), `script` (run the file as a program instead), `sizes`, `arguments` (expressions by parameter), `device`.
+null to choose), `script` (run the file as a program instead), `sizes`, `arguments` (expressions by parameter), `device`
+(null: the GPU if there is one), `cells` (of a notebook, whose texts are its cells as one program: number and first line of
+each; else null).
 
 The answer has `ok`, `call` (what was run, as Python), `torch`, `python`, `runs` (one per dtype); or `missing` (arguments
 that could not be made, with ways to state them), or `problem` (one line, why nothing was compared). What user code prints

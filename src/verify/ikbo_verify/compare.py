@@ -1,4 +1,4 @@
-"""When two results are the same, and what a call holds in memory."""
+"""When two results are the same."""
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -45,29 +45,3 @@ def largest_error(before, after):
     """Largest absolute difference of any element."""
     gaps = [(b.double() - a.double()).abs() for b, a in zip(before, after) if b.shape == a.shape and b.numel()]
     return max((float(gap[gap.isfinite()].max()) for gap in gaps if gap.isfinite().any()), default=0.0)
-
-
-def peak_bytes(call, device="cpu"):
-    """Most bytes that torch's allocator held during one call, beyond what was there before: torch's own records."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        start = torch.cuda.memory_allocated(device)
-        with torch.no_grad():
-            call()
-        torch.cuda.synchronize(device)
-        return torch.cuda.max_memory_allocated(device) - start
-    activities = [torch.profiler.ProfilerActivity.CPU]
-    with torch.no_grad(), torch.profiler.profile(activities=activities, profile_memory=True) as profile:
-        call()
-    return held_at_most(profile)
-
-
-def held_at_most(profile):
-    """The largest sum of the allocations and releases that a memory profile recorded, in bytes."""
-    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
-    held = peak = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
-    return peak

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import io
+import os
 import sys
 
 import torch
@@ -10,8 +11,10 @@ from torch.nn.modules import module as hooks
 from torch.utils._pytree import tree_map
 
 from ikbo_verify.arguments import arguments_of
-from ikbo_verify.compare import differs, held_at_most, largest_error, peak_bytes, tensors
+from ikbo_verify.compare import differs, largest_error, tensors
 from ikbo_verify.load import load, module_name
+from ikbo_verify.memory import Peak, default_device, peak_bytes, source_of
+from ikbo_verify.notebook import futures_first, names_in, needed, place
 from ikbo_verify.target import Reached, target_of
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -31,6 +34,9 @@ def verify(job):
     job["folders"].append(top)
     if top not in sys.path:
         sys.path.insert(0, top)
+    if job["cells"]:
+        os.chdir(top)  # As a notebook's kernel does.
+    job["device"] = job["device"] or default_device()
     try:
         return as_script(job) if job["script"] else as_call(job)
     except Broken as error:
@@ -43,12 +49,14 @@ def describe(error):
     return f"{type(error).__name__}: {lines[0][:300]}"
 
 
-def versions(job):
-    """The modules before and after. Raises Problem when one cannot be imported."""
+def versions(job, name):
+    """The modules before and after; of a notebook, what the function `name` needs. Raises Problem when one cannot be imported."""
     made = []
+    roots = set().union({name.partition(".")[0]}, *map(names_in, job["arguments"].values()))
+    select = (lambda tree: futures_first(needed(tree, roots, job["broadcast"][0]))) if job["cells"] else (lambda tree: tree)
     for label in ("original", "rewritten"):
         try:
-            made.append(load(job["file"], job[label], label))
+            made.append(load(job["file"], job[label], label, select=select))
         except Exception as error:
             raise failure(label, "cannot be imported", error) from error
     return made
@@ -145,7 +153,7 @@ def as_call(job):
     name = job["call"] or target_of(job["original"], job["broadcast"][0], job["consumer"])
     if name is None:
         raise Problem("the finding is at module level: run the whole file instead with --main")
-    before, after = versions(job)
+    before, after = versions(job, name)
     missing = []
     calls = [Call(before, name, job, missing), Call(after, name, job, [])]
     if missing:
@@ -153,9 +161,10 @@ def as_call(job):
     runs = [compare(job, calls, label) for label in DTYPES]
     compared = [run for run in runs if "maxError" in run]
     if not compared:
-        raise Problem(f"{calls[0].text()} does not run: {runs[0]['skipped']}")
+        elsewhere = "" if job["device"] == "cpu" else f" (on {job['device']}; --device cpu runs it there)"
+        raise Problem(f"{calls[0].text()} does not run: {runs[0]['skipped']}{elsewhere}")
     ok = all(run["problem"] is None for run in compared)
-    return {"ok": ok, "call": calls[0].text(), "memory": memory_source(job["device"]), "runs": runs}
+    return {"ok": ok, "call": calls[0].text(), "memory": source_of(job["device"]), "runs": runs}
 
 
 def compare(job, calls, label):
@@ -174,7 +183,7 @@ def compare(job, calls, label):
         return {"dtype": label, "skipped": describe(error)}
     first, last = job["broadcast"]
     if reached.lines.isdisjoint(range(first, last + 1)):
-        raise Problem(f"{original.text()} does not reach line {first}: name what to call with --call, or run the file with --main")
+        raise Problem(f"{original.text()} does not reach {place(job, first)}: name what to call with --call, or run the file with --main")
     if not before:
         raise Problem(f"{original.text()} returns no tensor to compare")
     try:
@@ -201,47 +210,43 @@ def first_difference(before, after, exact, dtype):
     return next((f"result {i + 1}: {text}" for i, text in enumerate(found) if text), None)
 
 
-def memory_source(device):
-    if device.startswith("cuda"):
-        return "most bytes that torch's CUDA allocator held during one call (torch.cuda.max_memory_allocated)"
-    return "most bytes that torch's CPU allocator held during one call (torch.profiler, profile_memory)"
-
-
 def as_script(job):
     """Runs the file as a program, before and after: what its outermost modules return is compared, as written."""
     sides = [run_script(job, label) for label in ("original", "rewritten")]
-    (before, reached, peak), (after, _, peak_after) = sides
+    (before, reached, peaks), (after, _, peaks_after) = sides
+    device = max(peaks, key=peaks.get, default="cpu")
     first, last = job["broadcast"]
     if reached.isdisjoint(range(first, last + 1)):
-        raise Problem(f"running the file does not reach line {first}")
+        raise Problem(f"running the file does not reach {place(job, first)}")
     if not before:
         raise Problem("running the file calls no nn.Module whose results could be compared")
     if len(before) != len(after):
         problem = f"{len(after)} tensors, {len(before)} before"
     else:
         problem = first_difference(before, after, [None] * len(before), torch.float32)
-    run = {"dtype": "as written", "maxError": largest_error(before, after), "problem": problem, "peakBytes": [peak, peak_after]}
-    return {"ok": problem is None, "call": "the file as a program", "memory": memory_source(job["device"]), "runs": [run]}
+    peak_bytes = [peaks[device], peaks_after.get(device, 0)]
+    run = {"dtype": "as written", "maxError": largest_error(before, after), "problem": problem, "peakBytes": peak_bytes}
+    return {"ok": problem is None, "call": "the file as a program", "memory": source_of(device), "runs": [run]}
 
 
 def run_script(job, label):
-    """What the outermost module calls returned, the lines that ran, and the largest peak of one of those calls."""
-    depth, outputs, peaks = 0, [], []
-    profile = None
+    """What the outermost module calls returned, the lines that ran, and by device the largest peak of one of those calls."""
+    depth, outputs, peaks = 0, [], {}
+    peak = None
 
     def enter(module, arguments):
-        nonlocal depth, profile
+        nonlocal depth, peak
         depth += 1
         if depth == 1:
-            profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True)
-            profile.__enter__()
+            peak = Peak(device_of(module, arguments))
+            peak.__enter__()
 
     def leave(module, arguments, output):
         nonlocal depth
         depth -= 1
         if depth == 0:
-            profile.__exit__(None, None, None)
-            peaks.append(held_at_most(profile))
+            peak.__exit__()
+            peaks[peak.device] = max(peak.bytes, peaks.get(peak.device, 0))
             outputs.extend(tensor.detach().clone() for tensor in tensors(output))
 
     torch.manual_seed(SEED)
@@ -249,7 +254,7 @@ def run_script(job, label):
     handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave)]
     try:
         with Reached(f"{job['file']} ({label})") as reached, contextlib.redirect_stdout(io.StringIO()):
-            load(job["file"], job[label], label, "__main__")
+            load(job["file"], job[label], label, "__main__", futures_first)
     except (Exception, SystemExit) as error:
         if not (isinstance(error, SystemExit) and error.code in (None, 0)):
             raise failure(label, "does not run", error) from error
@@ -257,4 +262,10 @@ def run_script(job, label):
         for handle in handles:
             handle.remove()
         sys.modules["__main__"] = own
-    return outputs, reached.lines, max(peaks, default=0)
+    return outputs, reached.lines, peaks
+
+
+def device_of(module, arguments):
+    """The GPU that a call runs on, else the CPU."""
+    held = [*tensors(arguments), *module.parameters()]
+    return next((str(one.device) for one in held if one.is_cuda), "cpu")
