@@ -1,6 +1,6 @@
 /** What a contraction sees of its operand: every replica that it reads, and how it gets there. */
 import { isOne } from './dim';
-import { allAxes, knownAxis, position, rankOf } from './shape';
+import { allAxes, freeAxis, freshId, knownAxis, mapAxes, position, rankOf } from './shape';
 import type { Replica, Tensor } from './value';
 
 export interface Hit {
@@ -22,7 +22,10 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
   const at = position(t.shape, contracted) ?? contracted;
   const hits: Hit[] = axesWithReplica(t)
     .filter(({ axis }) => axis !== at)
-    .map(({ axis, replica }) => ({ replica, axis, via: 'whole', carrier: t }));
+    .flatMap(({ axis, replica }) => [
+      { replica, axis, via: 'whole', carrier: t },
+      ...(t.form ? [] : replica.also.map((other) => beside(other, replica, axis, t))),
+    ]);
   hits.push(...picks(t));
   const { form } = t;
   if (!form) return hits;
@@ -42,6 +45,13 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
     }
   }
   return hits;
+}
+
+/** Another one that the value was computed from: how much of the value is its own is not known. */
+function beside(other: Replica, { map, source, extent, scaled }: Replica, axis: number, t: Tensor): Hit {
+  const shape = mapAxes(t.shape, (a) => (a.replica ? a : freeAxis(null)));
+  const replica = { ...other, map, source, extent, scaled };
+  return { replica, axis, via: 'whole', carrier: { ...t, id: freshId(), shape } };
 }
 
 /** Positions picked of copies that were multiplied by a number each are equal no more. */

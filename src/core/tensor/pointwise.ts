@@ -1,5 +1,5 @@
 /** Element-by-element operators: which maps survive, and the linear forms that sums and concatenations build. */
-import { type Dim, add, equal, isOne } from './dim';
+import { type Dim, add, divide, equal, isOne } from './dim';
 import {
   UNKNOWN_SHAPE,
   axisAt,
@@ -19,14 +19,22 @@ import type { Axis, Block, Content, Form, Place, Replica, Shape, Tensor, Term, T
 
 export const writtenAt =
   (place: Place, what: string) =>
-  (replica: Replica): Replica =>
-    replica.written ? replica : { ...replica, written: place, trail: step(replica.trail, place, what) };
+  (replica: Replica): Replica => {
+    const mark = (r: Replica): Replica => (r.written ? r : { ...r, written: place, trail: step(r.trail, place, what) });
+    return replica.also.length === 0 ? mark(replica) : { ...mark(replica), also: replica.also.map(mark) };
+  };
 
 export const step = (before: Trail | null, place: Place, what: string): Trail => ({ place, what, before });
 
 /** The same value with every replica of it, also those inside its form, changed. */
-export function mapReplicas(t: Tensor, change: (replica: Replica) => Replica | null): Tensor {
+export function mapReplicas(t: Tensor, alter: (replica: Replica) => Replica | null): Tensor {
   if (!carriesReplica(t)) return t;
+  const change = (replica: Replica): Replica | null => {
+    const changed = alter(replica);
+    return changed && replica.also.length > 0
+      ? { ...changed, also: replica.also.flatMap((other) => alter(other) ?? []) }
+      : changed;
+  };
   const shape = mapAxes(t.shape, (axis) => (axis.replica ? { ...axis, replica: change(axis.replica) } : axis));
   const picked = t.picked.flatMap((replica) => change(replica) ?? []);
   return { ...mapForm(t, change), shape, picked };
@@ -54,8 +62,30 @@ function constantAlong(t: Tensor, fromBack: number): boolean {
   return axis !== null && (isOne(axis.dim) || axis.replica?.map.kind === 'all');
 }
 
-const sameReplica = (a: Replica, b: Replica): boolean =>
-  a.origin.start === b.origin.start && a.origin.path === b.origin.path && a.map.kind === b.map.kind;
+const sameReplica = (a: Replica, b: Replica): boolean => sameOrigin(a, b) && a.map.kind === b.map.kind;
+
+const sameOrigin = (a: Replica, b: Replica): boolean =>
+  a.origin.start === b.origin.start && a.origin.path === b.origin.path;
+
+/** Copies of two tensors as often and in the same order: position by position, what is computed of both is copied so, too. */
+function sameMap(a: Replica, b: Replica): boolean {
+  const [one, other] = [a.map, b.map];
+  if (one.kind === 'blocks') return other.kind === 'blocks' && equal(one.ratio, other.ratio) === true;
+  const counts = [divide(a.extent, a.source), divide(b.extent, b.source)] as const;
+  return one.kind === 'cycle' && other.kind === 'cycle' && equal(...counts) === true;
+}
+
+/** The replica of a value that was computed from several of one map. */
+function joined(first: Replica, more: readonly Replica[]): Replica {
+  const others = more.flatMap((r) => [r, ...r.also]).filter((r) => !sameOrigin(r, first));
+  const fresh = others.filter((r, i) => others.findIndex((other) => sameOrigin(r, other)) === i);
+  const also = [...first.also, ...fresh.filter((r) => !first.also.some((known) => sameOrigin(r, known)))];
+  return also.length === first.also.length ? first : { ...first, also };
+}
+
+/** Is what `r` copies among the copies that were kept? */
+const covers = (kept: Replica, r: Replica): boolean =>
+  sameReplica(kept, r) || (kept.map.kind !== 'all' && kept.also.some((other) => sameOrigin(other, r)));
 
 const mergeContent = (values: readonly Tensor[]): Content => {
   const has = (content: Content): boolean => values.some((v) => v.content === content);
@@ -81,15 +111,16 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
     const [first] = carriers;
     if (!first) return freeAxis(dim);
     let scaled = first.replica.scaled;
+    const more = carriers.slice(1).map(({ replica }) => replica);
     for (const [i, v] of values.entries()) {
       const axis = axes[i];
-      if (axis?.replica && sameReplica(axis.replica, first.replica)) continue;
+      if (axis?.replica && (sameReplica(axis.replica, first.replica) || sameMap(axis.replica, first.replica))) continue;
       if (constantAlong(v, fromBack)) continue;
       const by = scalingOnly(v, fromBack);
       if (!by) return freeAxis(dim);
       scaled ??= by;
     }
-    return { dim, replica: { ...first.replica, scaled } };
+    return { dim, replica: { ...joined(first.replica, more), scaled } };
   };
   const tail = Array.from({ length: rank }, (_, i) => axisFromBack(i - rank));
   if (known) return exactShape(tail);
@@ -182,7 +213,7 @@ export function linear(values: readonly Tensor[], signs: readonly number[], plac
       terms.push(...(value.form.blocks[0]?.terms ?? []).map((t) => ({ ...t, coefficient: t.coefficient * sign })));
     } else terms.push({ coefficient: sign, factors: [value] });
   }
-  const covered = (r: Replica): boolean => replicasOf(plain.shape).some((kept) => sameReplica(kept, r));
+  const covered = (r: Replica): boolean => replicasOf(plain.shape).some((kept) => covers(kept, r));
   const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some((r) => !covered(r))));
   if (!lostOne) return plain;
   const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
@@ -288,10 +319,12 @@ function concatShape(values: readonly Tensor[], axis: number, total: Dim, mark: 
         return (
           other &&
           (sameReplica(other, replica) ||
+            sameMap(other, replica) ||
             (other.map.kind === 'all' && replica.map.kind === 'all' && equal(other.extent, replica.extent) === true))
         );
       });
-    return { dim, replica: all ? mark(replica) : null };
+    const more = rest.flatMap((v) => knownAxis(v.shape, at)?.replica ?? []);
+    return { dim, replica: all ? mark(joined(replica, more)) : null };
   };
   const base = first.shape.exact ? first : (values.find((v) => v.shape.exact) ?? first);
   const shape = mapAxes(base.shape, (old, at) => combine(at, knownAxis(first.shape, at) ?? old));

@@ -31,6 +31,7 @@ export function replica(of: Tensor, making: Making): Replica {
     argument: making.argument ?? null,
     assumptions: [],
     helper: null,
+    also: [],
   };
 }
 

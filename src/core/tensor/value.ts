@@ -43,6 +43,8 @@ export interface Replica extends MappedAxis {
   readonly assumptions: readonly string[];
   /** Set when the origin is a call of a function of another file: the argument that it copies, where that is one. */
   readonly helper: { readonly source: Place | null } | null;
+  /** Others that the value was computed from, position by position: copies by the same map, so that its rows are copies, too. */
+  readonly also: readonly Replica[];
 }
 
 export interface Axis {
