@@ -11,6 +11,11 @@ export interface FileSource {
    * result depends on, those that are not there included, so that a caller may record them.
    */
   read(path: string): string | undefined;
+  /**
+   * Other folders that are on Python's path as the project's own is, as paths of the report (`../lib`). Their order is not
+   * known: what two of them have is not looked for in either.
+   */
+  readonly roots?: readonly string[];
 }
 
 /** Major and minor. */

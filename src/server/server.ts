@@ -157,6 +157,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
       engine,
       projects,
       documents: () => [...documents.all(), ...notebooks.all().map(({ document }) => document)],
+      folders: () => folders,
       settings: settings.of,
     });
     const capabilities = client.textDocument?.completion?.dynamicRegistration
@@ -188,6 +189,7 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     connection.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
       const gone = new Set(removed.map(({ uri }) => fileOf(uri)));
       folders = [...folders.filter((folder) => !gone.has(folder)), ...added.flatMap(({ uri }) => fileOf(uri) ?? [])];
+      scheduler.schedule(ALL, 0); // Imports may be found elsewhere now.
     });
   });
 

@@ -1,5 +1,5 @@
 /** What all features share: the open documents and their analyses, each computed at most once per state of the project. */
-import { join } from 'node:path';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { CheckOptions, Engine } from '../core/engine';
 import { createRecent } from '../core/recent';
@@ -43,6 +43,8 @@ export interface SessionParts {
   readonly engine: Engine;
   readonly projects: Projects;
   readonly documents: () => readonly LensDocument[];
+  /** The folders of the workspace: imports of one may be of another. */
+  readonly folders: () => readonly string[];
   readonly settings: (uri: string) => Settings;
 }
 
@@ -51,7 +53,7 @@ const NOTHING = { findings: [], notes: [], parsed: true } as const;
 /** Characters of files on disk that are kept. */
 const ON_DISK = 5_000_000;
 
-export function createSession({ engine, projects, documents, settings }: SessionParts): Session {
+export function createSession({ engine, projects, documents, folders, settings }: SessionParts): Session {
   let checked = new WeakMap<LensDocument, Checked>();
   let found = new WeakMap<LensDocument, Checked>();
   /** Files that a document's last analysis asked for, by path, with hashes of their texts. */
@@ -71,17 +73,25 @@ export function createSession({ engine, projects, documents, settings }: Session
   const file = (document: LensDocument, path: string): TextDocument | undefined => {
     const root = document.place.root;
     if (path === document.place.path) return document.text;
-    const open = documents().find((other) => other.place.root === root && other.place.path === path);
-    if (open) return open.text;
     if (root === null) return undefined;
-    const key = `${root}\0${path}`;
+    const key = join(root, path);
+    const open = documents().find(
+      (other) => other.place.root !== null && join(other.place.root, other.place.path) === key,
+    );
+    if (open) return open.text;
     const known = onDisk.get(key);
     if (known) return known.text;
-    const read = readText(join(root, path));
+    const read = readText(key);
     const text = 'text' in read ? TextDocument.create(path, 'python', 0, read.text) : undefined;
     onDisk.set(key, { text }, 'text' in read ? read.text.length : 0);
     return text;
   };
+  /** The other folders, as seen from the document's. */
+  const rootsOf = ({ place: { root } }: LensDocument): readonly string[] =>
+    folders().flatMap((folder) => {
+      const path = root === null || folder === root ? '' : relative(root, folder);
+      return path === '' || isAbsolute(path) ? [] : [path.split(sep).join('/')];
+    });
   const options = (document: LensDocument): CheckOptions => {
     const project = projects.of(document.place.root);
     const { config } = project;
@@ -91,7 +101,7 @@ export function createSession({ engine, projects, documents, settings }: Session
       hints: own.hints || config.hints,
       shapes: config.shapes,
       ...(torch && { torch }),
-      files: { read: (path) => file(document, path)?.getText() },
+      files: { read: (path) => file(document, path)?.getText(), roots: rootsOf(document) },
     };
   };
   const analyse = (document: LensDocument, rewrites: boolean): Omit<Checked, 'version'> => {
@@ -105,7 +115,11 @@ export function createSession({ engine, projects, documents, settings }: Session
       if (!used.has(path)) used.set(path, hashOf(text));
       return text?.getText();
     };
-    const { findings, notes, parsed } = tree.check({ ...options(document), rewrites, files: { read } });
+    const { findings, notes, parsed } = tree.check({
+      ...options(document),
+      rewrites,
+      files: { read, roots: rootsOf(document) },
+    });
     asked.set(document, used);
     return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
   };

@@ -24,6 +24,18 @@ class Ranker(nn.Module):
         return self.fc(torch.cat([spread(user, n), cand], dim=-1))
 `;
 const SPREAD = 'import torch\n\n\ndef spread(x, n):\n    return x.repeat_interleave(n, dim=0)\n';
+const HEAD = `import torch
+from torch import nn
+
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(768, 64)
+
+    def forward(self, x):
+        return self.fc(x)
+`;
 const PLAIN = `import json\n\n\ndef load(path):\n${"    value = json.loads('{}')\n".repeat(20)}    return value\n`;
 const FILES = 20_000;
 const PER_FOLDER = 100;
@@ -137,6 +149,56 @@ describe('a workspace of several folders', () => {
     write('a/inner/lib/spread.py', SPREAD);
     client = await startClient({ root: join(base, 'a'), more: [join(base, 'a/inner')] });
     assert.equal(await count('a/inner/app/r.py'), 1);
+  });
+  it('imports of one folder are found in another one, edited or on disk, as Python would with both on its path', async () => {
+    write('a/x.py', '');
+    // The package of the other folder imports one of its own.
+    write('b/lib/spread.py', 'from pairs.repeat import spread\n');
+    write('b/pairs/repeat.py', SPREAD);
+    client = await startClient({ root: join(base, 'a'), more: [join(base, 'b')] });
+    write('b/lib/head.py', HEAD);
+    client.open(uri('a/app/r.py'), RANKER.replace('nn.Linear(768, 64)', 'Head()').replace('\n\n\n', '\nfrom lib.head import Head\n\n\n')); // prettier-ignore
+    const [finding, ...rest] = await client.diagnostics(uri('a/app/r.py'));
+    assert.ok(finding && rest.length === 0);
+    const places = finding.relatedInformation?.map(({ location }) => location.uri);
+    assert.ok(places?.includes(uri('b/lib/head.py')), JSON.stringify(places));
+    client.open(uri('b/pairs/repeat.py'), SPREAD);
+    client.change(uri('b/pairs/repeat.py'), { text: SPREAD.replace('x.repeat_interleave(n, dim=0)', 'x') });
+    const latest = () => client.published.findLast((one) => one.uri === uri('a/app/r.py'))?.diagnostics.length;
+    while (latest() !== 0) await new Promise((turn) => setTimeout(turn, 5));
+  });
+  it('what the own folder has comes first, also where it has only part of the package', async () => {
+    write('b/lib/spread.py', SPREAD);
+    write('a/lib/spread.py', 'def spread(x, n):\n    return x\n');
+    write('c/lib/__init__.py', '');
+    write('d/x.py', '');
+    client = await startClient({ root: join(base, 'a'), more: [join(base, 'b'), join(base, 'c')] });
+    assert.deepEqual([await count('a/app/r.py'), await count('b/app/r.py'), await count('c/app/r.py')], [0, 1, 0]);
+  });
+  it('what two other folders have is not known, and what only one has is', async () => {
+    write('a/x.py', '');
+    write('b/lib/spread.py', SPREAD);
+    write('c/lib/spread.py', SPREAD);
+    write('c/other/spread.py', SPREAD);
+    client = await startClient({ root: join(base, 'a'), more: [join(base, 'b'), join(base, 'c')] });
+    assert.equal(await count('a/app/r.py'), 0);
+    assert.equal(await count('a/app/s.py', RANKER.replace('lib.spread', 'other.spread')), 1);
+  });
+  it('imports are found in a folder that is added, and no longer in one that is removed', async () => {
+    write('a/x.py', '');
+    write('b/lib/spread.py', SPREAD);
+    client = await startClient({ root: join(base, 'a') });
+    assert.equal(await count('a/app/r.py'), 0);
+    const folder = { uri: uri('b'), name: 'b' };
+    const latest = () => client.published.findLast((one) => one.uri === uri('a/app/r.py'))?.diagnostics.length;
+    for (const [event, expected] of [
+      [{ added: [folder], removed: [] }, 1],
+      [{ added: [], removed: [folder] }, 0],
+    ] as const) {
+      // prettier-ignore
+      await client.connection.sendNotification('workspace/didChangeWorkspaceFolders', { event });
+      while (latest() !== expected) await new Promise((turn) => setTimeout(turn, 5));
+    }
   });
   it('a folder that is added later has its imports from then on', async () => {
     write('a/x.py', '');

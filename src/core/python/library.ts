@@ -11,6 +11,8 @@ export interface Asked {
   /** Grows as the analysis goes on: shared by all that was found out in it. */
   readonly files: readonly (readonly [path: string, text: string | undefined])[];
   readonly count: number;
+  /** Other folders in which imports were looked for. */
+  readonly roots: string;
 }
 
 /** What was found out about a function of an imported file, and the files that were asked for until then. */

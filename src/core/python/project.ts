@@ -50,6 +50,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   /** Of what earlier analyses asked for: how many of the first files are known to be as they were, and whether one is not. */
   const held = new Map<Asked['files'], { readonly count: number; readonly changed: boolean }>();
   const roots = rootsOf(path);
+  const others = [...(files?.roots ?? [])].sort((a, b) => b.length - a.length);
   let main: FileModel | null = null;
   const mainModel = (): FileModel => (main ??= open());
 
@@ -103,9 +104,29 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       .filter((p) => p !== '')
       .join('/');
     const folder = from.split('/').slice(0, -1);
-    const bases = dots > 0 ? [folder.slice(0, folder.length - (dots - 1)).join('/')] : [folder.join('/'), ...roots];
-    for (const base of new Set(bases)) {
-      const stem = [base, parts].filter((p) => p !== '').join('/');
+    if (dots > 0) return inFolders([folder.slice(0, folder.length - (dots - 1)).join('/')], parts);
+    const home = others.find((root) => from.startsWith(`${root}/`)) ?? '';
+    const own = [folder.join('/'), ...(home === '' ? roots : foldersAbove(from, home))];
+    const found = inFolders(own, parts);
+    if (others.length === 0 || (found !== null && home === '')) return found;
+    // A package is one folder's: what another one of that name has is not found.
+    const [top = ''] = parts.split('/');
+    if (found === null && inFolders(own, top) !== null) return null;
+    const elsewhere = ['', ...others]
+      .filter((root) => root !== home)
+      .map((root) => (root === '' ? roots : [root, `${root}/src`]));
+    const holding = elsewhere.filter(
+      (folders) => inFolders(folders, parts) !== null || inFolders(folders, top) !== null,
+    );
+    const [one, ...more] = holding;
+    if (found !== null) return one ? null : found;
+    return one && more.length === 0 ? inFolders(one, parts) : null;
+  }
+
+  /** The file of a module, `a/b`, in the first folder that has it. */
+  function inFolders(folders: readonly string[], module: string): string | null {
+    for (const folder of new Set(folders)) {
+      const stem = [folder, module].filter((p) => p !== '').join('/');
       const found = [`${stem}.py`, stem === '' ? '__init__.py' : `${stem}/__init__.py`].find(
         (at) => at === path || textAt(at) !== undefined,
       );
@@ -273,8 +294,9 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     moduleNamed,
     bases,
     sibling,
-    asked: () => ({ files: asked, count: asked.length }),
-    holds({ files: before, count }) {
+    asked: () => ({ files: asked, count: asked.length, roots: others.join('\n') }),
+    holds({ files: before, count, roots: lookedIn }) {
+      if (lookedIn !== others.join('\n')) return false;
       const known = held.get(before) ?? { count: 0, changed: false };
       if (known.changed || known.count >= count) return !known.changed;
       // Each is asked for, so that a caller that records reads learns of them.
@@ -284,6 +306,15 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       return !changed;
     },
   };
+}
+
+/** The folders from a file's up to `root`, innermost first, and `src` in that. */
+function foldersAbove(file: string, root: string): string[] {
+  const parts = file
+    .slice(root.length + 1)
+    .split('/')
+    .slice(0, -1);
+  return [...parts.map((_, i) => `${root}/${parts.slice(0, parts.length - i).join('/')}`), root, `${root}/src`];
 }
 
 /** Every folder above the file, innermost first, and the root. */

@@ -21,8 +21,9 @@ export function verifyJob(
   const finding = session.check(document).findings.find((one) => one.line === line && one.rule === rule);
   const rewrite = finding?.rewrites.find((one) => one.id === id && one.edits.length > 0);
   if (root === null || !finding || !rewrite) return null;
-  const place = { file: join(root, path), text: document.text.getText(), folders: [root], cells };
-  const shapes = session.options(document).shapes ?? {};
+  const { shapes = {}, files } = session.options(document);
+  const folders = ['', ...(files?.roots ?? [])].map((folder) => join(root, folder));
+  const place = { file: join(root, path), text: document.text.getText(), folders, cells };
   return jobOf(place, finding, rewrite, NOTHING_GIVEN, { shapes, packages: bundledPackages() });
 }
 
