@@ -38,7 +38,7 @@ class Tally:
     def record(self, shape, results):
         for stage, failure, error, allowed in results:
             self.checked += 1
-            self.worst = max(self.worst, error / (1.2 * allowed + 1e-4))
+            self.worst = max(self.worst, error / allowed)
             if failure:
                 self.failures.append(f"{self.operator} {shape} [{stage}]: {failure}")
                 print("FAIL", self.failures[-1], flush=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 import native
-from guard import Guarded, normal, relative_error
+from guard import Guarded, limit, normal, relative_error
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,11 @@ def fits_warp_specialized(s):
 
 
 def check(library, shape, stages, repeats=3):
-    """Returns (stage, failure or None, error, eager's error) for each stage."""
+    """Returns (stage, failure or None, error, allowed error) for each stage."""
     problem = Problem(shape)
     reference = problem.reference()
-    allowed = relative_error(problem.eager(), reference)
+    # In a small output, one rounding more or less decides.
+    allowed = limit(relative_error(problem.eager(), reference), 1e-4 if reference.numel() > 1000 else 2e-3)
     results = []
     for stage in stages:
         if stage == "warp-specialized" and not fits_warp_specialized(shape):
@@ -133,8 +134,8 @@ def check(library, shape, stages, repeats=3):
             run()
             torch.cuda.synchronize()
             error = relative_error(problem.result, reference)
-            if not error <= 1.2 * allowed + (1e-4 if problem.result.numel() > 1000 else 2e-3):
-                failures.append(f"error {error:.2e}, eager {allowed:.2e}")
+            if not error <= allowed:
+                failures.append(f"error {error:.2e}, allowed {allowed:.2e}")
             if not bool((problem.out.tensor[:, shape.outputs :].contiguous().view(torch.int16) == -1).all()):
                 failures.append("wrote between the rows")
             first = problem.result.clone()

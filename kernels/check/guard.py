@@ -31,6 +31,11 @@ def normal(shape, dtype, generator, scale=1.0):
     return (torch.randn(shape, device="cuda", generator=generator) * scale).to(dtype)
 
 
+def limit(eager, allowance=1e-4):
+    """The largest accepted error: 1.2 times that of the eager decomposed form in the same type, and an allowance."""
+    return 1.2 * eager + allowance
+
+
 def relative_error(out, reference):
     """L2 norm of the error over that of the reference; infinite when anything is not finite where the reference is."""
     out = out.double()

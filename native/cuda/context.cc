@@ -9,7 +9,7 @@ namespace ikbo {
 
 extern const char *const tuned_rows_h100; // kernels/tuned/h100.txt
 
-Context::Context(int32_t ordinal) {
+Context::Context(int32_t number) : ordinal(number) {
     const Driver &cuda = driver();
     check(cuda.DeviceGet(&device, ordinal), "opening CUDA device %d", ordinal);
     check(cuda.DevicePrimaryCtxRetain(&handle, device), "creating the context of CUDA device %d", ordinal);
@@ -26,6 +26,32 @@ std::string Context::tuned_file() const {
     char name[128] = {};
     check(driver().DeviceGetName(name, sizeof name, device), "reading the device's name");
     return ikbo::tuned_file(name, text("%d.%d", driver().version / 1000, driver().version % 1000 / 10));
+}
+
+// Memory that the driver does not know is the host's, and reading it ends the process's use of the device. Managed memory and
+// the host's pinned memory can be reached from every device.
+std::string Context::refuse_address(const void *address) const {
+    const CurrentContext current(handle);
+    unsigned kind = 0, managed = 0;
+    int owner = -1;
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *values[] = {&kind, &managed, &owner};
+    check(driver().PointerGetAttributes(3, names, values, reinterpret_cast<CUdeviceptr>(address)), "asking whose memory %p is", address);
+    if (kind == 0) return text("(%p) is no memory that CUDA device %d knows; copy it to the device first", address, ordinal);
+    if (kind == CU_MEMORYTYPE_DEVICE && managed == 0 && owner != ordinal)
+        return text("(%p) is memory of CUDA device %d, but the operator is one of CUDA device %d", address, owner, ordinal);
+    return {};
+}
+
+std::string Context::refuse_stream(CUstream stream) const {
+    if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return {};
+    CUcontext of = nullptr;
+    if (driver().StreamGetCtx(stream, &of) != CUDA_SUCCESS || of == handle) return {}; // a failure shows again at the launch
+    CUdevice owner = -1;
+    const CurrentContext current(of);
+    check(driver().CtxGetDevice(&owner), "asking for the stream's device");
+    if (owner != device) return text("belongs to CUDA device %d, but the operator is one of CUDA device %d", owner, ordinal);
+    return text("belongs to another context of CUDA device %d than the primary one, which the operator uses", ordinal);
 }
 
 Context::~Context() {

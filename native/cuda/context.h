@@ -42,10 +42,15 @@ class Context {
     template <class Shape> Choice choice(const Shape &shape) const { return choices_.find(class_of(shape)); }
     std::string tuned_file() const;
 
+    // Why a kernel here must not get this address or stream (backend.h); empty where it may.
+    std::string refuse_address(const void *address) const;
+    std::string refuse_stream(CUstream stream) const;
+
     // Where a kernel says that an index is wrong: an int32 that whoever holds the mutex may use.
     CUdeviceptr fault = 0;
     mutable std::mutex fault_mutex;
 
+    int32_t ordinal = 0;
     CUdevice device = 0;
     CUcontext handle = nullptr;
     int capability = 0; // 10 * major + minor

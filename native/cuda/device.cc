@@ -151,6 +151,11 @@ Backend open_cuda(int32_t ordinal) {
     Backend b;
     b.info = describe(*context, ordinal);
     b.tuned_file = context->tuned_file();
+    char bus_id[32] = {};
+    check(driver().DeviceGetPCIBusId(bus_id, sizeof bus_id, context->device), "reading the device's place on the bus");
+    b.bus_id = bus_id;
+    b.refuse_address = [context](const void *memory) { return context->refuse_address(memory); };
+    b.refuse_stream = [context](void *stream) { return context->refuse_stream(stream_of(stream)); };
     b.allocate = [context](std::size_t bytes) {
         const CurrentContext current(context->handle);
         CUdeviceptr memory = 0;

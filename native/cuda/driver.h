@@ -21,12 +21,14 @@ namespace ikbo {
     X(GetErrorString, 6000, cuGetErrorString)                                                                          \
     X(DeviceGetCount, 2000, cuDeviceGetCount)                                                                          \
     X(DeviceGet, 2000, cuDeviceGet)                                                                                    \
+    X(DeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId)                                                                    \
     X(DeviceGetName, 2000, cuDeviceGetName)                                                                            \
     X(DeviceGetAttribute, 2000, cuDeviceGetAttribute)                                                                  \
     X(DeviceTotalMem, 3020, cuDeviceTotalMem_v2)                                                                       \
     X(DevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)                                                          \
     X(DevicePrimaryCtxRelease, 11000, cuDevicePrimaryCtxRelease_v2)                                                    \
     X(CtxGetCurrent, 4000, cuCtxGetCurrent)                                                                            \
+    X(CtxGetDevice, 2000, cuCtxGetDevice)                                                                              \
     X(CtxPushCurrent, 4000, cuCtxPushCurrent_v2)                                                                       \
     X(CtxPopCurrent, 4000, cuCtxPopCurrent_v2)                                                                         \
     X(MemAlloc, 3020, cuMemAlloc_v2)                                                                                   \
@@ -38,6 +40,8 @@ namespace ikbo {
     X(StreamCreate, 2000, cuStreamCreate)                                                                              \
     X(StreamDestroy, 4000, cuStreamDestroy_v2)                                                                         \
     X(StreamSynchronize, 2000, cuStreamSynchronize)                                                                    \
+    X(PointerGetAttributes, 7000, cuPointerGetAttributes)                                                              \
+    X(StreamGetCtx, 9020, cuStreamGetCtx)                                                                              \
     X(StreamIsCapturing, 10000, cuStreamIsCapturing)                                                                   \
     X(StreamBeginCapture, 10010, cuStreamBeginCapture_v2)                                                              \
     X(StreamEndCapture, 10000, cuStreamEndCapture)                                                                     \

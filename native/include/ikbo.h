@@ -86,6 +86,9 @@ IKBO_API int32_t ikbo_cuda_device_count(void);
 /* ordinal -1 is the CPU. */
 IKBO_API ikbo_status ikbo_device_open(int32_t ordinal, ikbo_device **out);
 IKBO_API ikbo_status ikbo_device_describe(const ikbo_device *device, ikbo_device_info *out);
+/* The CUDA device's place on the bus, "0000:9b:00.0", by which nvidia-smi and others know it however devices are numbered; "" for
+ * the CPU. */
+IKBO_API const char *ikbo_device_bus_id(const ikbo_device *device);
 IKBO_API void ikbo_device_close(ikbo_device *device);
 
 /* Device memory and events for callers without a runtime of their own (the benchmark host). On the CPU a stream is

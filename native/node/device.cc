@@ -20,6 +20,7 @@ Napi::Value Device::describe(const Napi::CallbackInfo &info) {
     const auto number = [&](int64_t value) { return Napi::Number::New(info.Env(), static_cast<double>(value)); };
     result.Set("name", described.name);
     result.Set("detail", described.detail);
+    result.Set("busId", ikbo_device_bus_id(handle_.get()));
     result.Set("ordinal", number(described.ordinal));
     result.Set("capability", number(described.capability));
     result.Set("units", number(described.units));

@@ -1,4 +1,5 @@
 // The C ABI: validates, calls the device's backend, turns exceptions into a status and the thread's error text.
+#include <array>
 #include <exception>
 #include <memory>
 #include <new>
@@ -6,7 +7,9 @@
 #include <variant>
 
 #include "backend.h"
+#include "describe.h"
 #include "error.h"
+#include "pointers.h"
 #include "tuned.h"
 #include "validate.h"
 
@@ -22,6 +25,9 @@ template <class Shape, class Args> struct Prepared {
     Shape shape;
     Operator<Args> op;
     bool ready = false;
+    // What the device was asked about last and accepted: asking costs the host time in every call.
+    std::array<const void *, most_pointers> accepted{};
+    void *accepted_stream = nullptr;
 };
 
 using ConcatLinear = Prepared<ikbo_concat_linear_shape, ikbo_concat_linear_args>;
@@ -68,6 +74,16 @@ struct ikbo_recording {
 
 namespace {
 
+// What fails inside says for which sizes. What no kernel takes is said of the operator, whatever its other sizes are.
+template <class Shape, class Body> auto explained(const Shape &shape, Body body) {
+    try {
+        return body();
+    } catch (Error &error) {
+        if (error.status != IKBO_UNSUPPORTED) error.text += " [" + describe(shape) + "]";
+        throw;
+    }
+}
+
 template <class Kind, class Shape, class Create>
 ikbo_status create(ikbo_device *device, const Shape *shape, ikbo_op **out, Create create_operator) {
     return guarded([&] {
@@ -76,9 +92,25 @@ ikbo_status create(ikbo_device *device, const Shape *shape, ikbo_op **out, Creat
         validate(require(shape, "shape"));
         auto op = std::make_unique<ikbo_op>();
         op->backend = backend;
-        op->kind.emplace<Kind>(Kind{*shape, create_operator(*backend), false});
+        op->kind.emplace<Kind>(explained(*shape, [&] { return Kind{*shape, create_operator(*backend)}; }));
         *out = op.release();
     });
+}
+
+// Every pointer that the kernels will touch is there, and of this device; so is the stream.
+template <class Kind, class Args> void check_arguments(const Backend &backend, Kind &kind, const Args &args, void *stream) {
+    each_pointer(kind.shape, args, [&](const Pointer &pointer) {
+        if (!pointer.needed) return;
+        if (pointer.address == nullptr) fail(IKBO_INVALID, "%s is NULL", pointer.name().c_str());
+        if (!backend.refuse_address || kind.accepted[pointer.place] == pointer.address) return;
+        const std::string reason = backend.refuse_address(pointer.address);
+        if (!reason.empty()) fail(IKBO_INVALID, "%s %s", pointer.name().c_str(), reason.c_str());
+        kind.accepted[pointer.place] = pointer.address;
+    });
+    if (!backend.refuse_stream || kind.accepted_stream == stream) return;
+    const std::string reason = backend.refuse_stream(stream);
+    if (!reason.empty()) fail(IKBO_INVALID, "the stream %s", reason.c_str());
+    kind.accepted_stream = stream;
 }
 
 template <class Kind> Kind &kind_of(ikbo_op *op) {
@@ -91,8 +123,10 @@ template <class Kind, class Args> ikbo_status prepare(ikbo_op *op, const Args *a
     return guarded([&] {
         Kind &kind = kind_of<Kind>(op);
         kind.ready = false;
-        validate(kind.shape, require(args, "args"));
-        kind.op.prepare(*args, stream);
+        explained(kind.shape, [&] {
+            check_arguments(*op->backend, kind, require(args, "args"), stream);
+            kind.op.prepare(*args, stream);
+        });
         kind.ready = true;
     });
 }
@@ -101,8 +135,10 @@ template <class Kind, class Args> ikbo_status run(ikbo_op *op, const Args *args,
     return guarded([&] {
         Kind &kind = kind_of<Kind>(op);
         if (!kind.ready) fail(IKBO_INVALID, "run before a successful prepare");
-        validate(kind.shape, require(args, "args"));
-        kind.op.run(*args, stream);
+        explained(kind.shape, [&] {
+            check_arguments(*op->backend, kind, require(args, "args"), stream);
+            kind.op.run(*args, stream);
+        });
     });
 }
 
@@ -133,6 +169,8 @@ ikbo_status ikbo_device_open(int32_t ordinal, ikbo_device **out) {
 ikbo_status ikbo_device_describe(const ikbo_device *device, ikbo_device_info *out) {
     return guarded([&] { require(out, "out") = require(device, "device").backend->info; });
 }
+
+const char *ikbo_device_bus_id(const ikbo_device *device) { return device == nullptr ? "" : device->backend->bus_id.c_str(); }
 
 void ikbo_device_close(ikbo_device *device) { delete device; }
 

@@ -1,5 +1,5 @@
 // What a backend provides. A device is a Backend: plain data and functions, filled in by open_cpu() or open_cuda().
-// Shapes and arguments arrive validated (validate.h); a backend checks only what is its own (indices in prepare,
+// Shapes and arguments arrive validated (validate.h, pointers.h); a backend checks only what is its own (indices in prepare,
 // alignment, supported sizes) and throws Error. Everything that an operator keeps lives in the closures of Operator, so
 // dropping the Operator frees it; the device outlives its operators.
 #pragma once
@@ -32,6 +32,12 @@ using Replay = std::function<double()>;
 struct Backend {
     ikbo_device_info info{};
     std::string tuned_file; // tuned.h; empty where there are no choices
+    std::string bus_id;
+
+    // Why an operator of this device cannot use an address, or a stream: "is memory of CUDA device 1, ..."; empty where it can.
+    // Not set where nobody could tell.
+    std::function<std::string(const void *address)> refuse_address;
+    std::function<std::string(void *stream)> refuse_stream;
 
     std::function<void *(std::size_t bytes)> allocate;
     std::function<void(void *)> release;

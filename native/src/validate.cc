@@ -58,10 +58,6 @@ void check_map(const char *what, int32_t kind, int32_t bits, int64_t repeats, in
         fail(IKBO_INVALID, "%s is expanded to %lld rows but has none", what, r);
 }
 
-void need(const char *what, const void *pointer, bool needed) {
-    if (needed && pointer == nullptr) fail(IKBO_INVALID, "%s is NULL", what);
-}
-
 int64_t index_at(const void *index, int32_t bits, int64_t row) {
     return bits == 64 ? static_cast<const int64_t *>(index)[row] : static_cast<const int32_t *>(index)[row];
 }
@@ -134,42 +130,6 @@ void validate(const ikbo_attention_shape &s) {
     if (s.ragged) check_total("keys", {s.total_keys, s.key_heads, s.head_width});
     else check_total("keys", {s.users, s.keys, s.key_heads, s.head_width});
     check_total("copied keys", {s.batch, s.keys, s.key_heads, s.head_width});
-}
-
-void validate(const ikbo_concat_linear_shape &s, const ikbo_concat_linear_args &a) {
-    const bool any = s.rows > 0 && s.outputs > 0;
-    int64_t width = 0;
-    for (int32_t i = 0; i < s.blocks; ++i) {
-        const auto &block = s.block[i];
-        width += block.width;
-        need(text("x of block %d", i).c_str(), a.x[i], any && block.width > 0 && block.source_rows > 0);
-        need(text("index of block %d", i).c_str(), a.index[i], s.rows > 0 && block.map_kind == IKBO_MAP_INDEX);
-    }
-    need("weight", a.weight, any && width > 0);
-    need("bias", a.bias, any && s.has_bias);
-    need("out", a.out, any);
-}
-
-void validate(const ikbo_linear_compression_shape &s, const ikbo_linear_compression_args &a) {
-    const bool any = s.batch > 0 && s.outputs > 0 && s.columns > 0;
-    need("user", a.user, any && s.users > 0 && s.user_width > 0);
-    need("candidate", a.candidate, any && s.candidate_width > 0);
-    need("index", a.index, s.batch > 0 && s.map_kind == IKBO_MAP_INDEX);
-    need("weight", a.weight, any && s.user_width + s.candidate_width > 0);
-    need("out", a.out, any);
-}
-
-void validate(const ikbo_attention_shape &s, const ikbo_attention_args &a) {
-    const bool rows = s.batch > 0 && s.queries > 0 && s.heads > 0;
-    const bool any = rows && s.head_width > 0;
-    const bool keys = any && (s.ragged ? s.total_keys > 0 : s.users > 0 && s.keys > 0);
-    need("q", a.q, any);
-    need("k", a.k, keys);
-    need("v", a.v, keys);
-    need("key_offsets", a.key_offsets, s.ragged);
-    need("index", a.index, s.batch > 0 && s.map_kind == IKBO_MAP_INDEX);
-    need("out", a.out, any);
-    need("lse", a.lse, rows && s.want_lse);
 }
 
 void check_index(const char *what, const void *index, int32_t bits, int64_t rows, int64_t source_rows) {

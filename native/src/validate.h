@@ -1,4 +1,4 @@
-// Checks that hold for every backend: shapes that contradict themselves, missing pointers, indices out of range.
+// Checks that hold for every backend: shapes that contradict themselves, indices out of range.
 #pragma once
 
 #include "ikbo.h"
@@ -8,10 +8,6 @@ namespace ikbo {
 void validate(const ikbo_concat_linear_shape &shape);
 void validate(const ikbo_linear_compression_shape &shape);
 void validate(const ikbo_attention_shape &shape);
-
-void validate(const ikbo_concat_linear_shape &shape, const ikbo_concat_linear_args &args);
-void validate(const ikbo_linear_compression_shape &shape, const ikbo_linear_compression_args &args);
-void validate(const ikbo_attention_shape &shape, const ikbo_attention_args &args);
 
 // `index` is host memory: [rows] of `bits`. Throws IKBO_BAD_INDEX with the first offending position and value.
 void check_index(const char *what, const void *index, int32_t bits, int64_t rows, int64_t source_rows);

@@ -47,6 +47,7 @@ TEST(Abi, DescribesTheCpu) {
     ASSERT_EQ(ikbo_device_describe(cpu(), &info), IKBO_OK);
     EXPECT_EQ(info.ordinal, -1);
     EXPECT_GE(info.units, 1);
+    EXPECT_STREQ(ikbo_device_bus_id(cpu()), "");
     EXPECT_GT(info.memory_bytes, 0);
     EXPECT_NE(std::string(info.name), "");
     EXPECT_NE(std::string(info.detail).find("threads"), std::string::npos);

@@ -16,8 +16,13 @@ def _driver() -> c.CDLL:
 
 
 def capturing(device: torch.device) -> bool:
-    """Whether torch's current stream is being captured into a graph."""
-    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+    """Whether torch's current stream of this device is being captured into a graph."""
+    if device.type != "cuda":
+        return False
+    if device.index is None or device.index == torch.cuda.current_device():
+        return torch.cuda.is_current_stream_capturing()
+    with torch.cuda.device(device):
+        return torch.cuda.is_current_stream_capturing()
 
 
 def capture_id(stream: int) -> int:

@@ -27,7 +27,9 @@ def flat_map(maps: Sequence[Map], lead: Tuple[int, ...], x: Tensor) -> Tuple[int
     if len(maps) == 1:
         found = _simple(maps[0], lead, x.dim())
         if found is not None:
-            return found
+            repeats, index = found
+            # Torch takes an index on the CPU for tensors anywhere; one on another device it refuses, as the operators do.
+            return repeats, index.to(x.device) if index is not None and index.device.type == "cpu" else index
     rows = torch.arange(math.prod(lead), device=x.device).reshape(lead)
     rank = x.dim()
     for m in maps:

@@ -10,7 +10,8 @@ import traceback
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import gpu_runtime  # noqa: E402, F401: each check runs as its module loads
+import gpu_devices  # noqa: E402, F401: each check runs as its module loads
+import gpu_runtime  # noqa: E402, F401
 import gpu_times  # noqa: E402
 import gpu_values  # noqa: E402, F401
 from gpu_support import FAILED  # noqa: E402

@@ -43,8 +43,8 @@ def check(function):
         traceback.print_exc(limit=4, file=sys.stdout)
 
 
-def random(*shape, dtype=torch.bfloat16):
-    return torch.randn(shape, device=CUDA).to(dtype)
+def random(*shape, dtype=torch.bfloat16, device=CUDA):
+    return torch.randn(shape, device=device).to(dtype)
 
 
 def expect(holds, what):

@@ -138,6 +138,21 @@ def wrong_indices_are_reported_and_not_read():
 
 
 @check
+def an_index_on_the_cpu_is_taken():
+    """As `x[index]` takes it."""
+    user, cand, w, index = random(4, 64), random(8, 64), random(64, 128), torch.randint(-4, 4, (8,))
+    m = ikbo_lens.index(index)
+    exact = F.linear(torch.cat([user[index], cand], 1).double(), w.double())
+    as_good_as_pytorch(lambda: cat_linear([(user, m), cand], w), exact, "cat_linear")
+    fields, slots = random(4, 64, 24), random(8, 64, 24)
+    exact = w.double() @ torch.cat([fields[index], slots], 1).double()
+    as_good_as_pytorch(lambda: linear_compression([(fields, m), slots], w), exact, "linear_compression")
+    q, k = random(8, 1, 2, 64), random(4, 1, 32, 64)
+    exact = F.scaled_dot_product_attention(q.double(), k[index].double(), k[index].double())
+    as_good_as_pytorch(lambda: attention(q, k, k, m), exact, "attention")
+
+
+@check
 def changes_behind_torch_are_seen():
     user, cand, w, index = random(4, 64), random(8, 64), random(64, 128), torch.zeros(8, dtype=torch.long, device=CUDA)
     form = lambda: cat_linear([(user, ikbo_lens.index(index)), cand], w)

@@ -19,6 +19,8 @@ export interface Device {
   describe(): {
     readonly name: string;
     readonly detail: string;
+    /** The device's place on the bus, by which nvidia-smi knows it; empty for the CPU. */
+    readonly busId: string;
     readonly units: number;
     readonly memoryBytes: number;
     readonly cacheBytes: number;

@@ -7,6 +7,7 @@ import type { Addon, Device } from './addon';
 export interface OpenDevice {
   readonly device: Device;
   readonly info: DeviceInfo;
+  readonly busId: string;
   readonly cacheBytes: number;
   readonly units: number;
 }
@@ -16,8 +17,8 @@ export function openDevice(addon: Addon, id: string): OpenDevice {
   if (!match) throw new Error(`There is no device ${id}; devices are named cpu, cuda:0, cuda:1, ...`);
   const cuda = match[1] !== undefined;
   const device = new addon.Device(cuda ? Number(match[1]) : -1);
-  const { name, detail, memoryBytes, cacheBytes, units } = device.describe();
-  return { device, info: { id, name, kind: cuda ? 'cuda' : 'cpu', detail, memoryBytes }, cacheBytes, units };
+  const { name, detail, busId, memoryBytes, cacheBytes, units } = device.describe();
+  return { device, info: { id, name, kind: cuda ? 'cuda' : 'cpu', detail, memoryBytes }, busId, cacheBytes, units };
 }
 
 /** Every device that can be measured on, and why others cannot. */
@@ -39,8 +40,8 @@ export function listDevices(addon: Addon): { devices: DeviceInfo[]; notes: strin
 type Clocks = Readonly<Record<string, number>>;
 
 /** Clocks in MHz, and on CUDA power in W and temperature in °C; null where the machine does not tell. */
-export function readClocks({ id, kind }: DeviceInfo): Promise<Clocks | null> {
-  return kind === 'cpu' ? Promise.resolve(cpuClock()) : cudaClocks(id.slice('cuda:'.length));
+export function readClocks({ info, busId }: OpenDevice): Promise<Clocks | null> {
+  return info.kind === 'cpu' ? Promise.resolve(cpuClock()) : cudaClocks(busId);
 }
 
 function cpuClock(): Clocks | null {
@@ -53,10 +54,11 @@ function cpuClock(): Clocks | null {
   }
 }
 
-function cudaClocks(ordinal: string): Promise<Clocks | null> {
+/** By the place on the bus: nvidia-smi numbers devices otherwise than a process that sees some of them. */
+function cudaClocks(busId: string): Promise<Clocks | null> {
   const fields = ['clocks.sm', 'clocks.mem', 'power.draw', 'temperature.gpu'];
   const names = ['smMhz', 'memoryMhz', 'watts', 'celsius'];
-  const args = ['-i', ordinal, `--query-gpu=${fields.join(',')}`, '--format=csv,noheader,nounits'];
+  const args = ['-i', busId, `--query-gpu=${fields.join(',')}`, '--format=csv,noheader,nounits'];
   return new Promise((resolve) => {
     execFile('nvidia-smi', args, { timeout: 5000 }, (error, stdout) => {
       const values = stdout

@@ -73,9 +73,9 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     }
     await progress('measuring the ceilings');
     const ceilings = await ceilingsOf(context, plan, torch);
-    const clocksBefore = await readClocks(opened.info);
+    const clocksBefore = await readClocks(opened);
     const measured = await measureAll(plan, ready, hooks, progress);
-    const clocksAfter = await readClocks(opened.info);
+    const clocksAfter = await readClocks(opened);
     const clock = clockWarning(clocksBefore, clocksAfter);
     if (clock) warnings.push(clock);
     if (torch) warnings.push(...torchNotes(torch));
