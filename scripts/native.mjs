@@ -1,6 +1,6 @@
 // Builds and tests the native library and its Node addon.
 //   node scripts/native.mjs build      build/native, then dist/ikbo.node and dist/libikbo.so
-//   node scripts/native.mjs test       build, googletest with each instruction set of this machine, then sanitize
+//   node scripts/native.mjs test       build, googletest with each instruction set of this machine and on its GPU, then sanitize
 //   node scripts/native.mjs sanitize   the tests under the address and undefined-behaviour sanitizers
 // IKBO_CUDA=0 leaves the CUDA kernels out even where nvcc is. IKBO_JOBS limits the parallel compilers.
 // Last line of a test: `N passed, N failed, N skipped`. Exit code 1 on failure, 2 when tools are missing.
@@ -113,9 +113,15 @@ function instructionSets(folder) {
   );
 }
 
+function hasGpu(folder) {
+  const script = `process.exit(require(${JSON.stringify(join(folder, 'ikbo.node'))}).cudaDevices().count > 0 ? 0 : 1)`;
+  return spawnSync(process.execPath, ['-e', script]).status === 0;
+}
+
 function test() {
   const folder = build(true);
   for (const set of instructionSets(folder)) googletest(folder, set, { IKBO_SIMD: set, IKBO_THREADS: '3' });
+  if (hasGpu(folder)) googletest(folder, 'cuda:0', { IKBO_TEST_DEVICE: '0' });
   sanitize();
 }
 

@@ -345,8 +345,6 @@ IKBO_DEVICE void copies_written() {
 
 // Orders this thread's ordinary writes to shared memory before later reads by copies and wgmma.
 IKBO_DEVICE void fence_shared_for_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// The same for global memory.
-IKBO_DEVICE void fence_global_for_copies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma support; the instructions themselves are in wgmma.cuh

@@ -267,6 +267,47 @@ extern "C" __global__ void partial_copies(const uint8_t *in, uint32_t *images) {
     dump(base, images, 1024);
 }
 
+// Thread i copies its 16 bytes unless i is a multiple of 3; beside them, 16 bytes that it stores itself.
+extern "C" __global__ void conditional_copies(const uint8_t *in, uint32_t *images) {
+    const uint32_t base = shared_base(), thread = threadIdx.x;
+    for (int i = 0; i < 4; ++i) store_word(base + 16 * thread + 4 * i, ~0u);
+    copy_16_if(thread % 3 != 0, base + 16 * thread, in + 16 * thread);
+    copy_commit();
+    store_shared_16(base + 512 + 16 * thread, make_uint4(4 * thread, 4 * thread + 1, 4 * thread + 2, 4 * thread + 3));
+    copy_wait<0>();
+    __syncthreads();
+    dump(base, images, 1024);
+}
+
+// Each block of a cluster of two reads the other's word at the same offset.
+extern "C" __global__ void look_across(uint32_t *out) {
+    const uint32_t word = shared_base(), rank = cluster_rank();
+    store_word(word, 100 + rank);
+    cluster_sync();
+    uint32_t seen;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(seen) : "r"(map_to_block(word, 1 - rank)) : "memory");
+    out[rank] = seen;
+    cluster_sync();  // no block leaves while the other reads
+}
+
+// The last block waits for all others' counts and adds up what they wrote before.
+extern "C" __global__ void gather_late(uint32_t *values, uint32_t *counter, uint32_t *out) {
+    const uint32_t others = gridDim.x - 1;
+    if (blockIdx.x < others) {
+        const long long start = clock64();
+        while (clock64() - start < 20000 * blockIdx.x) {
+        }
+        values[blockIdx.x] = 1000 + blockIdx.x;
+        fall_behind();
+        add_release(counter, 2);
+    } else {
+        await_count(counter, 2 * others);
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < others; ++i) sum += *static_cast<volatile uint32_t *>(values + i);
+        *out = sum;
+    }
+}
+
 // Two warpgroups with many registers and one with few; each of the former waits for the latter's word by a named barrier.
 extern "C" __global__ void __launch_bounds__(384, 1) roles(uint32_t *out) {
     const uint32_t base = shared_base();

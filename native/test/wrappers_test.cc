@@ -274,6 +274,36 @@ TEST_F(Wrappers, PartialCopiesFillZeros) {
                 EXPECT_EQ(seen[image + 16 * thread + i], i < thread ? in[16 * thread + i] : 0) << thread << " " << i;
 }
 
+TEST_F(Wrappers, ConditionalCopiesLeaveTheRestAlone) {
+    Bytes in(512);
+    std::iota(in.begin(), in.end(), uint8_t{1});
+    uint32_t *images = static_cast<uint32_t *>(on_device(Words(256)));
+    run("conditional_copies", threads(32, 4096), static_cast<const uint8_t *>(on_device(in)), images);
+    const Bytes seen = read<uint8_t>(images, 512);
+    for (std::size_t i = 0; i < 512; ++i) EXPECT_EQ(seen[i], i / 16 % 3 != 0 ? in[i] : 0xff) << i;
+    const Words stored = read<uint32_t>(images + 128, 128);
+    for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(stored[i], i);
+}
+
+TEST_F(Wrappers, AddressesOfTheOtherBlock) {
+    uint32_t *out = static_cast<uint32_t *>(on_device(Words(2)));
+    Launch how = threads(1, 2048);
+    how.cluster = how.grid[0] = 2;
+    run("look_across", how, out);
+    EXPECT_EQ(read<uint32_t>(out, 2), (Words{101, 100}));
+}
+
+TEST_F(Wrappers, CountsHandOverWhatWasWrittenBefore) {
+    constexpr uint32_t blocks = 33;
+    uint32_t *values = static_cast<uint32_t *>(on_device(Words(blocks))), *counter = static_cast<uint32_t *>(on_device(Words(1)));
+    uint32_t *out = static_cast<uint32_t *>(on_device(Words(1)));
+    Launch how = threads(1);
+    how.grid[0] = blocks;
+    how.together = true;
+    run("gather_late", how, values, counter, out);
+    EXPECT_EQ(read<uint32_t>(out, 1)[0], 32 * 1000 + 31 * 32 / 2);
+}
+
 TEST_F(Wrappers, ConversionsRoundToNearestEven) {
     const Floats in = {1.0f, -2.5f, 1.00390625f, 1.01171875f, 65504.0f, 1e-3f, 0.0f, -0.0f};
     for (const int32_t dtype : {IKBO_BF16, IKBO_FP16}) {
