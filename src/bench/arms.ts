@@ -19,6 +19,7 @@ export const STAGE = { materialized: 0, decomposed: 1, aligned: 2, fused: 3, war
 
 export const AS_WRITTEN = 'as-written';
 export const BROADCAST_EXCLUDED = 'broadcast-excluded';
+export const CANDIDATE_ALONE = 'torch-candidate-alone';
 export { isModelArm, MODEL_AS_WRITTEN } from '../protocol/bench';
 
 interface ArmSpec extends Arm {
@@ -76,6 +77,7 @@ const SPECS: readonly ArmSpec[] = [
   arm('torch-folded-flash', 'PyTorch folded, flash backend', ['attention'], 'cuda', torch('folded-flash')),
   arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
   arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
+  arm(CANDIDATE_ALONE, "PyTorch, the candidates' product alone: a bound", LINEAR, 'both', torch('candidate-alone')),
   arm('torch-ikbo-lens', 'ikbo_lens, as rewritten code calls it', ALL, 'cuda', torch('ikbo-lens')),
   arm(MODEL_AS_WRITTEN, 'Whole model in onnxruntime (CPU), as it is', ALL, 'both', model),
   arm(MODEL_REWRITTEN, 'Whole model in onnxruntime (CPU), rewritten', ALL, 'both', model),

@@ -1,5 +1,5 @@
 /** A result as Markdown: what was measured where, a table per regime, the verdicts, and what to beware of. */
-import { BROADCAST_EXCLUDED, AS_WRITTEN } from './arms';
+import { BROADCAST_EXCLUDED, AS_WRITTEN, CANDIDATE_ALONE } from './arms';
 import { bytes, milliseconds, significant, times } from './format';
 import { OPS } from '../protocol/dims';
 import type { ArmResult, BenchResult, Comparison, Regime } from '../protocol/bench';
@@ -51,11 +51,11 @@ function row(result: BenchResult, arm: ArmResult): string {
   return `| ${cells.map((cell) => cell.replace(/\|/g, '\\|')).join(' | ')} |`;
 }
 
-/** One line per comparison, but for ready copies, which nobody's program starts from. */
+/** One line per comparison, but for ready copies, which nobody's program starts from, and for part of the operator. */
 function verdicts(result: BenchResult, regime: Regime): string[] {
   const title = (id: string): string => result.arms.find((arm) => arm.id === id)?.title ?? id;
   return result.comparisons
-    .filter((each) => each.regime === regime && each.arm !== BROADCAST_EXCLUDED)
+    .filter((each) => each.regime === regime && each.arm !== BROADCAST_EXCLUDED && each.arm !== CANDIDATE_ALONE)
     .map((each) => `- ${title(each.arm)} against ${title(each.base)}: ${verdict(each)}`);
 }
 

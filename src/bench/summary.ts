@@ -1,5 +1,5 @@
 /** From samples to the arms and comparisons of a result. Pure. */
-import { AS_WRITTEN, BROADCAST_EXCLUDED, isModelArm, MODEL_AS_WRITTEN } from './arms';
+import { AS_WRITTEN, BROADCAST_EXCLUDED, CANDIDATE_ALONE, isModelArm, MODEL_AS_WRITTEN } from './arms';
 import type { Cost } from './plan';
 import { compare, summarize } from './stats';
 import type { ArmResult, Check, Comparison, Regime } from '../protocol/bench';
@@ -16,14 +16,15 @@ export interface MeasuredArm {
 
 export function armResult({ samples, ...arm }: MeasuredArm, cost: Cost): ArmResult {
   const timing = arm.problem === null && samples.length > 0 ? summarize(samples) : null;
-  const counted = timing && !isModelArm(arm.id); // the operations are those of the operator
+  const counted = timing && !isModelArm(arm.id) && arm.id !== CANDIDATE_ALONE; // the operations are those of the operator
   const perSecond = (amount: number): number | null => (counted ? amount / timing.median / 1e6 : null);
   return { ...arm, timing, gflops: perSecond(cost.flops), gbytes: perSecond(cost.bytes) };
 }
 
 /**
  * Every arm against the code as written, and the fastest IKBO arm against each opponent that a program could run. Ready
- * copies are nobody's program: that arm is only ever the one compared. A whole model is compared with itself.
+ * copies are nobody's program: that arm is only ever the one compared. The candidates' product alone is no program, either; the
+ * fastest arm is compared with it to show how near the bound it comes. A whole model is compared with itself.
  */
 export function comparisonsOf(arms: readonly ArmResult[], base: string): Comparison[] {
   const pairs: [string, string, Regime][] = [];

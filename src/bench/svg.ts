@@ -1,5 +1,5 @@
 /** A result as a standalone SVG: one bar per arm with its interval, for documents and commit messages. */
-import { AS_WRITTEN, BROADCAST_EXCLUDED } from './arms';
+import { AS_WRITTEN, BROADCAST_EXCLUDED, CANDIDATE_ALONE } from './arms';
 import { milliseconds } from './format';
 import { OPS } from '../protocol/dims';
 import type { ArmResult, BenchResult, Regime } from '../protocol/bench';
@@ -37,7 +37,7 @@ function bar({ id, title, timing, problem }: ArmResult, y: number, scale: number
   const label = `<text x="8" y="${y + 16}">${escape(title)}</text>`;
   if (!timing)
     return `${label}<text x="${LABEL}" y="${y + 16}" class="small">${escape(problem ?? 'not measured')}</text>`;
-  const kind = id === AS_WRITTEN ? 'base' : id === BROADCAST_EXCLUDED ? 'bound' : 'bar';
+  const kind = id === AS_WRITTEN ? 'base' : id === BROADCAST_EXCLUDED || id === CANDIDATE_ALONE ? 'bound' : 'bar';
   const at = (value: number): string => (LABEL + value * scale).toFixed(1);
   const end = (LABEL + Math.max(timing.median, timing.high) * scale + 8).toFixed(1);
   return [

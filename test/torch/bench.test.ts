@@ -15,14 +15,14 @@ describeTorch('bench with PyTorch', () =>
         dims: { B: 96, U: 6, Ku: 40, Kc: 24, M: 33 },
         dtype: 'fp32',
         grouping: 'uniform',
-        arms: ['torch-as-written', 'torch-decomposed'],
+        arms: ['torch-as-written', 'torch-decomposed', 'torch-candidate-alone'],
       },
       {
         op: 'linear-compression',
         dims: { B: 12, U: 3, Ku: 20, Kc: 14, M: 17, N: 24 },
         dtype: 'bf16',
         grouping: 'unsorted',
-        arms: ['torch-as-written', 'torch-decomposed'],
+        arms: ['torch-as-written', 'torch-decomposed', 'torch-candidate-alone'],
       },
       {
         op: 'attention',

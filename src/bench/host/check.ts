@@ -2,7 +2,7 @@
 import { random } from '../stats';
 import { BYTES_PER_ELEMENT } from '../../protocol/dims';
 import type { Check, Dims, Dtype, Op } from '../../protocol/bench';
-import type { Addon, Memory } from './addon';
+import type { Addon, Args, Memory } from './addon';
 import type { Problem } from './problem';
 
 export const POISON = 0xff;
@@ -16,7 +16,8 @@ export interface Reference {
   readonly values: Float64Array;
 }
 
-export function makeReference(addon: Addon, problem: Problem): Reference {
+/** Of the operator; or of its candidates alone, given zeros in place of the users' rows. */
+export function makeReference(addon: Addon, problem: Problem, zeros: Memory | null = null): Reference {
   const { op, dims, seed } = problem.plan.request;
   const count = Math.max(4, Math.min(MOST_ROWS, Math.floor(REFERENCE_OPERATIONS / rowOperations(op, dims))));
   const next = random(seed);
@@ -24,8 +25,18 @@ export function makeReference(addon: Addon, problem: Problem): Reference {
   while (rows.size < Math.min(count, problem.rows)) rows.add(Math.floor(next() * problem.rows));
   const chosen = [...rows];
   const { shape, args } = problem.call({ kind: 'stage', stage: 0, input: 'mapped' });
-  return { rows: chosen, values: addon.reference(shape, args[0] ?? {}, Float64Array.from(chosen)) };
+  const given = zeros ? replaced(args[0] ?? {}, problem.inputs[0]?.['user'], zeros) : (args[0] ?? {});
+  return { rows: chosen, values: addon.reference(shape, given, Float64Array.from(chosen)) };
 }
+
+function replaced(args: Args, from: Memory | undefined, to: Memory): Args {
+  const one = (value: Memory | null): Memory | null => (value === from ? to : value);
+  return Object.fromEntries(
+    Object.entries(args).map(([name, value]) => [name, isList(value) ? value.map(one) : one(value)]),
+  );
+}
+
+const isList = (value: Args[string]): value is readonly (Memory | null)[] => Array.isArray(value);
 
 function rowOperations(op: Op, { Ku = 0, Kc = 0, M = 0, N = 0, S = 0, D = 0 }: Dims): number {
   if (op === 'attention') return 2 * S * D;

@@ -3,10 +3,11 @@ import { availableParallelism, freemem } from 'node:os';
 import { baseOf, plan as makePlan, type Plan } from '../plan';
 import { armResult, clockWarning, comparisonsOf, type MeasuredArm } from '../summary';
 import type { BenchRequest, BenchResult, ModelRun, Regime } from '../../protocol/bench';
-import type { Addon } from './addon';
+import { CANDIDATE_ALONE } from '../arms';
+import type { Addon, Device } from './addon';
 import { acceptedError, readyNative, readyTorch, unavailable, type ReadyArm } from './arm-run';
 import { COPY_BYTES, GEMM_SIZE, measureCeilings, type Ceilings } from './ceilings';
-import { makeReference } from './check';
+import { makeReference, type Reference } from './check';
 import { openDevice, readClocks, type OpenDevice } from './environment';
 import { startModel, type ModelArms } from './model';
 import { busyNotes, cacheNotes } from './notes';
@@ -68,8 +69,10 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
       if (arm.work.kind === 'stage') ready.push(readyNative(context, problem, reference, limit, arm));
       else if (arm.work.kind === 'model') {
         if (model) ready.push(await model.ready(arm));
-      } else if (torch) ready.push(await readyTorch(torch, reference, limit, arm));
-      else if (request.arms) ready.push(unavailable(arm, 'PyTorch did not start; see the warnings'));
+      } else if (torch) {
+        const expected = arm.id === CANDIDATE_ALONE ? referenceAlone(addon, opened.device, problem) : reference;
+        ready.push(await readyTorch(torch, expected, limit, arm));
+      } else if (request.arms) ready.push(unavailable(arm, 'PyTorch did not start; see the warnings'));
     }
     await progress('measuring the ceilings');
     const ceilings = await ceilingsOf(context, plan, torch);
@@ -101,6 +104,17 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     torch?.close();
     model?.close();
     problem.free();
+  }
+}
+
+/** What the candidates' product alone must give. */
+function referenceAlone(addon: Addon, device: Device, problem: Problem): Reference {
+  const zeros = new addon.Memory(device, problem.bytesOf('user'));
+  try {
+    zeros.fill(0);
+    return makeReference(addon, problem, zeros);
+  } finally {
+    zeros.free();
   }
 }
 

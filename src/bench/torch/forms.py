@@ -87,6 +87,15 @@ class Problem:
         user = self.product(x["padded_user"], self.padded_user_weight)
         return self.product(x["padded_candidate"], self.padded_candidate_weight).add_(user[self.index])
 
+    def candidate_alone(self, x):
+        """The part that no form can leave out: the candidates' product, K padded before, without any user's part."""
+        padded = "padded_candidate" in x
+        candidate = x["padded_candidate" if padded else "candidate"]
+        weight = self.padded_candidate_weight if padded else self.candidate_weight
+        if self.op == "concat-linear":
+            return self.product(candidate, weight)
+        return self.torch.bmm(weight.expand(len(candidate), -1, -1), candidate)
+
     def ikbo_lens(self, x):
         """As rewritten code calls it: weights and maps are taken in by every call."""
         lens = package()
