@@ -111,7 +111,7 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
         (args.open
           ? unknown(parameter.name)
           : parameter.fallback
-            ? defaultValue(parameter.fallback, frame, run)
+            ? defaultValue(parameter.fallback, model, frame, run)
             : unknown(parameter.name));
       if (value.kind === 'int') nameSymbol(value.dim, parameter.name, run);
       names.set(parameter.name, named(value, parameter.name));
@@ -120,11 +120,16 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
   return names;
 }
 
-/** Defaults are literals nearly always; anything else is not evaluated in the caller's scope. */
-function defaultValue(node: Node, frame: Frame, run: Run): Value {
-  return /^(integer|float|none|true|false|string|unary_operator|tuple|list)$/.test(node.kind)
-    ? run.evaluate(node, frame)
-    : unknown();
+/** Defaults are literals nearly always, or names of the module: classes of layers, functions. Anything else is not evaluated. */
+function defaultValue(node: Node, model: FunctionModel, frame: Frame, run: Run): Value {
+  if (/^(integer|float|none|true|false|string|unary_operator|tuple|list)$/.test(node.kind))
+    return run.evaluate(node, frame);
+  return /^(identifier|attribute)$/.test(node.kind) ? moduleValue(node, model, frame, run) : unknown();
+}
+
+function moduleValue(node: Node, { file }: FunctionModel, frame: Frame, run: Run): Value {
+  const state = { ...frame.state, names: new Map<string, Value>() };
+  return run.evaluate(node, { ...frame, file, function: null, closure: null, state });
 }
 
 const named = (value: Value, label: string): Value =>
@@ -178,6 +183,11 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     const own = frame.file.classes.find((c) => c.name.toLowerCase() === plain && run.isModule(c));
     const beside = own ?? run.sibling(name, frame.file);
     if (beside) return run.instance(beside, frame);
+  }
+  // What layers a model is made of unless something else is asked for: what its code is written for.
+  if (frame.building && frame.function && fallback && /^(identifier|attribute)$/.test(fallback.kind)) {
+    const layers = moduleValue(fallback, frame.function, frame, run);
+    if (layers.kind === 'class' || (layers.kind === 'name' && /(^|\.)nn\.[A-Z]\w*$/.test(layers.path))) return layers;
   }
   switch (fallback?.kind) {
     case 'float':

@@ -4,6 +4,7 @@ import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
+import { inheritedLayer } from './containers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -28,7 +29,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
     case 'super': {
       const method = superMethod(value, name, run);
       if (method) return { kind: 'function', model: method, self: value.self, closure: null };
-      return { kind: 'method', owner: unknown(), name };
+      return { kind: 'method', owner: name === '__init__' ? value.self : unknown(), name };
     }
     case 'layer':
       return layerAttribute(value, name);
@@ -101,17 +102,23 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
       ? run.call(bound, { positional: [], keywords: new Map(), nodes: new Map(), open: false }, node, frame)
       : bound;
   }
+  if (REGISTERS.test(name) || (item.holds && GROWS.test(name))) return { kind: 'method', owner: value, name };
   if (name === '__class__') return { kind: 'class', model: item.model };
   const classLevel = item.model.attributes.get(name);
   if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);
   if (name === 'training') return TRUTH;
   // The same unknown attribute is the same thing each time.
   const text = textOf(node);
-  const made = unknown(text.length <= 40 ? text : name);
+  const made = inheritedLayer(item.model, name, node, run, frame) ?? unknown(text.length <= 40 ? text : name);
   const attributes = new Map(item.attributes).set(name, made);
   frame.state.heap.set(value.id, { ...item, attributes });
   return made;
 }
+
+/** Methods of nn.Module that make an attribute of what they are given. */
+const REGISTERS = /^(register_buffer|register_parameter|register_module|add_module)$/;
+
+const GROWS = /^(append|extend|insert)$/;
 
 const setLater = new WeakMap<ClassModel, ReadonlySet<string>>();
 

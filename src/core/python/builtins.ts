@@ -1,7 +1,8 @@
 /** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
 import { constant, symbol, add, type Dim } from '../tensor/dim';
-import { rankOf } from '../tensor/shape';
-import { allocate, asNumber, asString } from './access';
+import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import { allocate, argument, asNumber, asString } from './access';
+import { container, containerOf } from './containers';
 import { passes } from './iterate';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -145,6 +146,7 @@ export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; 
     case 'ref': {
       const item = frame.state.heap.get(value.id);
       if (item?.kind === 'list') return item;
+      if (item?.kind === 'object' && item.holds) return itemsOf(item.holds, frame);
       if (item?.kind === 'dict')
         return {
           items: [...item.entries.keys()].map((key): Value => ({ kind: 'string', value: key })),
@@ -157,7 +159,16 @@ export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; 
   }
 }
 
-/** Methods of lists and dicts. Null: not one of them. */
+/** What a constructor stores was copied once, when the model was built. */
+const kept = (value: Value): Value =>
+  value.kind === 'tensor'
+    ? tensor(withoutReplicas(value.shape), {
+        content: value.content === 'data' ? 'constant' : value.content,
+        index: value.index,
+      })
+    : value;
+
+/** Methods of lists and dicts, and those by which a module takes attributes. Null: not one of them. */
 export function containerMethod(owner: Value, name: string, args: Args, frame: Frame, run: Run): Value | null {
   if (owner.kind === 'tuple' || owner.kind === 'shape')
     return name === 'numel' || name === 'index' || name === 'count' ? int(null) : null;
@@ -165,6 +176,20 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
   const { heap } = frame.state;
   const item = heap.get(owner.id);
   const [first, second] = args.positional;
+  if (item?.kind === 'object') {
+    if (item.holds && name !== '__init__' && !name.startsWith('register'))
+      return containerMethod(item.holds, name, args, frame, run);
+    if (name === '__init__') {
+      const kind = item.model && containerOf(item.model, run, frame);
+      if (kind) heap.set(owner.id, { ...item, holds: container(kind, args, frame, run) });
+      return NONE;
+    }
+    const key = asString(argument(args, 0, 'name'));
+    const given = argument(args, 1, 'tensor', 'param', 'module');
+    if (key !== null && given)
+      heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, kept(given)) });
+    return NONE;
+  }
   if (item?.kind === 'list') {
     switch (name) {
       case 'append':

@@ -5,10 +5,11 @@ import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas }
 import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
-import { allocate, argument, asNumber, asTensor, placeOf } from './access';
+import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
+import { container, knownBase } from './containers';
 import { constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
@@ -95,7 +96,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/(^|\.)(checkpoint|checkpoint_sequential)$/.test(name)) {
     const [target, ...positional] = args.positional;
     const keywords = new Map([...args.keywords].filter(([key]) => key !== 'use_reentrant'));
-    if (target) return run.call(target, { ...args, positional, keywords, nodes: new Map() }, node, frame);
+    const nodes = target?.kind === 'unknown' ? shifted(args) : new Map();
+    if (target) return run.call(target, { ...args, positional, keywords, nodes }, node, frame);
   }
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
   if (name === 'torch.compile') return args.positional[0] ?? unknown();
@@ -125,31 +127,6 @@ function parameter(args: Args, run: Run): Value {
   const edges = t.index.kind === 'edge-index' ? t.index : undefined;
   const content = edges ? 'index' : 'parameter';
   return tensor(withoutReplicas(t.shape), { content, ...(edges ? { index: edges } : {}) });
-}
-
-function container(name: string, args: Args, frame: Frame, run: Run): Value {
-  if (name === 'nn.ModuleDict' || name === 'nn.ParameterDict') {
-    const [first] = args.positional;
-    const item = first?.kind === 'ref' ? frame.state.heap.get(first.id) : null;
-    return allocate(
-      item?.kind === 'dict'
-        ? { ...item, tag: name }
-        : { kind: 'dict', entries: new Map(), open: first !== undefined, tag: name },
-      frame,
-    );
-  }
-  const [first] = args.positional;
-  let items: readonly Value[] = args.positional;
-  let open = args.open;
-  if (name !== 'nn.Sequential') {
-    const listed = first ? run.items(first, frame) : { items: [], open: false };
-    items = listed?.items ?? [];
-    open = listed?.open ?? true;
-  } else if (first?.kind === 'ref' && frame.state.heap.get(first.id)?.kind === 'dict') {
-    const dict = frame.state.heap.get(first.id);
-    items = dict?.kind === 'dict' ? [...dict.entries.values()] : [];
-  }
-  return allocate({ kind: 'list', items, open, tag: name }, frame);
 }
 
 function callLayer(layer: LayerValue, args: Args, node: Node, frame: Frame, run: Run): Value {
@@ -184,6 +161,8 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
   if (item?.kind === 'object' && item.model) {
     const forward = run.method(item.model, 'forward') ?? run.method(item.model, '__call__');
     if (forward) return run.callFunction(forward, callee, null, args, node, frame);
+    const built = frame.state.heap.get(callee.id);
+    if (built?.kind === 'object' && built.holds) return run.call(built.holds, args, node, frame);
     const base = knownBase(item.model, run, frame);
     if (base)
       return callLayer(
@@ -195,23 +174,6 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
       );
   }
   return callUnknown(args, node, frame, run);
-}
-
-/** A class without an own forward that derives from a known module class is that module. */
-function knownBase(model: { bases: readonly Node[]; file: Frame['file'] }, run: Run, frame: Frame): string | null {
-  for (const base of model.bases) {
-    const value = run.evaluate(base, {
-      ...frame,
-      file: model.file,
-      closure: null,
-      state: { ...frame.state, names: new Map() },
-    });
-    if (value.kind === 'name') {
-      const name = layerName(canonicalName(value.path));
-      if (name) return name;
-    }
-  }
-  return null;
 }
 
 function callMethodOf(name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
@@ -303,6 +265,8 @@ function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
 }
 
 const MEMORY = /^(encoder_hidden_states|encoder_outputs|memory)$/;
+/** A variable whose name says so, in any place. */
+const PASSED_MEMORY = /^encoder_hidden_states(_\w+)?$/;
 const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_embeds)$/;
 
 /**
@@ -310,7 +274,16 @@ const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_e
  * `encoder_hidden_states` is projected to keys and values, and `inputs_embeds` to the first layer.
  */
 function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
-  for (const [keyword, value] of args.keywords) {
+  const given = args.positional.flatMap((value, i): (readonly [string, Value, Node])[] => {
+    const argumentNode = args.nodes.get(i);
+    return value.kind !== 'unknown' && argumentNode && PASSED_MEMORY.test(textOf(argumentNode))
+      ? [['encoder_hidden_states', value, argumentNode]]
+      : [];
+  });
+  const named = [...args.keywords].map(
+    ([keyword, value]) => [keyword, value, args.nodes.get(keyword) ?? null] as const,
+  );
+  for (const [keyword, value, argumentNode] of [...given, ...named]) {
     const memory = MEMORY.test(keyword);
     if (!memory && !EMBEDDINGS.test(keyword)) continue;
     const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
@@ -328,7 +301,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
         callee: fn ? textOf(fn) : '',
         node,
         frame,
-        operands: [{ role: memory ? 'key' : 'query', value: one, node: args.nodes.get(keyword) ?? null, hits }],
+        operands: [{ role: memory ? 'key' : 'query', value: one, node: argumentNode, hits }],
         contracted: -1,
         weight: null,
         outWidth: null,

@@ -12,6 +12,7 @@ import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import { importedProducers, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
+import { container, containerOf } from './containers';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
@@ -206,10 +207,10 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     const { path } = file.file;
     const place = placeOf(node);
     // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
-    const passed = (replica: Replica): Replica => ({
-      ...replica,
-      trail: step(replica.trail, place, 'returned by this call'),
-    });
+    const passed = (replica: Replica): Replica =>
+      replica.origin.path === path
+        ? replica
+        : { ...replica, trail: step(replica.trail, place, 'returned by this call') };
     const home = (t: Tensor): Tensor =>
       mapReplicas(t, (replica) => {
         if (replica.origin.path === path) return replica;
@@ -271,7 +272,9 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
       if (init && depth < MAX_DEPTH) callFunction(init, self, null, args, node, inside);
       steps = spent;
     };
-    state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: init ? build : null });
+    const kind = init ? null : containerOf(model, run, frame);
+    const holds = kind === null ? {} : { holds: container(kind, args, frame, run) };
+    state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: init ? build : null, ...holds });
     return self;
   }
 

@@ -26,6 +26,8 @@ export type HeapItem =
       readonly attributes: ReadonlyMap<string, Value>;
       /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
       readonly build: ((heap: Heap) => void) | null;
+      /** The list of a class that derives from a container. */
+      readonly holds?: Value;
     };
 
 export class Heap {

@@ -51,6 +51,10 @@ export function modelOf(file: SourceFile): FileModel {
     for (const node of nodes) statement(node);
   }
 
+  /** What stands in for an import that failed is not what the code is written for. */
+  const standsIn = (node: Node, name: string): boolean =>
+    names.get(name)?.kind === 'import' && (/^(none|false|string|ellipsis)$/.test(node.kind) || textOf(node) === name);
+
   function statement(node: Node): void {
     switch (node.kind) {
       case 'import_statement':
@@ -68,7 +72,8 @@ export function modelOf(file: SourceFile): FileModel {
         const [assignment] = node.children;
         const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
         const right = assignment && childOf(assignment, 'right');
-        if (left?.kind === 'identifier' && right) names.set(textOf(left), { kind: 'value', node: right });
+        if (left?.kind === 'identifier' && right && !standsIn(right, textOf(left)))
+          names.set(textOf(left), { kind: 'value', node: right });
         break;
       }
       case 'if_statement':

@@ -147,6 +147,9 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const sizes = rest();
       const [shape] = args.positional.slice(1);
       if (shape?.kind === 'shape' && args.positional.length === 2) return expandLike(t, shape.of, place);
+      // `expand(*before, 1, *after)`: what stands there by itself says what the new axis becomes.
+      const plain = args.open ? args.positional.slice(1).map(asDim) : [];
+      if (plain.length > 0 && plain.every(isOne)) return opaque(place);
       return sizes && sizes.length > 0 ? expand(t, sizes.map(expandSize), place) : expandLike(t, opaque(place), place);
     }
     case 'expand-as': {

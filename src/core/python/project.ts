@@ -269,7 +269,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const known = modules.get(model);
     if (known !== undefined) return known;
     modules.set(model, false); // for a class that names itself as its base
-    const found = bases(model).some((b) => (typeof b === 'string' ? /Module$/.test(b) : isModule(b)));
+    const found = bases(model).some((b) => (typeof b === 'string' ? /Module$|^nn\.[A-Z]\w*$/.test(b) : isModule(b)));
     modules.set(model, found);
     return found;
   }

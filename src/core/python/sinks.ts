@@ -1,5 +1,5 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
-import { type Hit, axesWithReplica, hitsOf, rowHitsOf } from '../tensor/contract';
+import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { ALL } from '../tensor/axis-map';
 import { type Dim, ONE, isOne, valueOf } from '../tensor/dim';
 import { replica } from '../tensor/replicate';
@@ -304,10 +304,11 @@ function attentionSink(applied: Applied): Value {
     ['value', 'v'],
   ] as const;
   const bhsd = operator.name === 'scaled_dot_product_attention' || operator.name === 'flex_attention';
+  const usual = operator.name === 'flash_attn_varlen_func' ? 3 : 4;
   const operands = names.map(([role, short], i): Operand => {
     const value = argument(args, i, role, short);
     const t = value ? asTensor(value, run) : null;
-    const ranked = t ? { ...t, shape: withRank(t, rankOf(t.shape) ?? 4) ?? t.shape } : tensor(UNKNOWN_SHAPE);
+    const ranked = t ? { ...t, shape: withRank(t, rankOf(t.shape) ?? usual) ?? t.shape } : tensor(UNKNOWN_SHAPE);
     return {
       role,
       value: ranked,
@@ -339,13 +340,9 @@ function gqaAdvice({ args }: Applied, operands: readonly Operand[]): Advice | nu
 function headHits(t: Tensor, bhsd: boolean): readonly SinkHit[] {
   const rank = rankOf(t.shape);
   const heads = bhsd ? (rank === null ? -3 : rank - 3) : rank === null ? -2 : rank - 2;
-  const hits = axesWithReplica(t)
-    .filter(
-      ({ axis }) =>
-        axis !== (rank === null ? -1 : rank - 1) &&
-        axis !== (bhsd ? (rank === null ? -2 : rank - 2) : rank === null ? -3 : rank - 3),
-    )
-    .map(({ axis, replica }): Hit => ({ axis, replica, via: 'whole', carrier: t }));
+  const width = rank === null ? -1 : rank - 1;
+  const sequence = bhsd ? (rank === null ? -2 : rank - 2) : rank === null ? -3 : rank - 3;
+  const hits = hitsOf(t, width).filter(({ axis, via }) => axis !== sequence && (via === 'whole' || via === 'block'));
   return asHits(
     hits,
     (h) => (h.axis === heads ? 'head' : 'batch'),

@@ -109,11 +109,8 @@ export function either(a: Value, b: Value, yes: Condition, no: Condition): Value
   const same = common(a, b);
   if (same) return same;
   const options = [...optionsOf(a, yes), ...optionsOf(b, no)];
-  const unique: Option[] = [];
-  for (const option of options) if (!unique.some((u) => u.value === option.value)) unique.push(option);
-  unique.sort((x, y) => Number(matters(y.value)) - Number(matters(x.value)));
-  if (unique.length > MAX_OPTIONS) unique.length = MAX_OPTIONS;
-  return { kind: 'union', options: unique };
+  options.sort((x, y) => Number(matters(y.value)) - Number(matters(x.value)));
+  return { kind: 'union', options: fewest(options) };
 }
 
 const optionsOf = (value: Value, condition: Condition): readonly Option[] =>
@@ -148,6 +145,8 @@ export function matters(value: Value): boolean {
       return carriesReplica(value.of);
     case 'tuple':
       return value.items.some(matters);
+    case 'union':
+      return value.options.some((option) => matters(option.value));
     case 'layer':
     case 'function':
     case 'ref':
@@ -240,10 +239,17 @@ export function lift(
   if (plain) return rest.reduce<Value>((sum, r) => common(sum, r.value) ?? unknown(), first.value);
   return {
     kind: 'union',
-    options: results
-      .flatMap((r) =>
+    options: fewest(
+      results.flatMap((r) =>
         r.value.kind === 'union' ? r.value.options.map((o) => ({ value: o.value, when: [...r.when, ...o.when] })) : [r],
-      )
-      .slice(0, MAX_OPTIONS),
+      ),
+    ),
   };
+}
+
+/** Each value once; of too many, those that matter. */
+function fewest(options: readonly Option[]): readonly Option[] {
+  const unique = options.filter((o, i) => options.findIndex((other) => other.value === o.value) === i);
+  if (unique.length <= MAX_OPTIONS) return unique;
+  return [...unique].sort((x, y) => Number(matters(y.value)) - Number(matters(x.value))).slice(0, MAX_OPTIONS);
 }

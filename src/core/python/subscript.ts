@@ -18,13 +18,11 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
       return sequence(base.items, base.open, only, frame, run);
     case 'ref': {
       const item = frame.state.heap.get(base.id);
+      if (item?.kind === 'object' && item.holds) return subscript(item.holds, node, frame, run);
       if (item?.kind === 'list') return sequence(item.items, item.open, only, frame, run);
       if (item?.kind === 'dict' && only) {
         const key = asString(run.evaluate(only, frame));
-        return (
-          (key !== null ? item.entries.get(key) : item.open ? undefined : merged([...item.entries.values()])) ??
-          unknown()
-        );
+        return (key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only)) ?? unknown();
       }
       return unknown();
     }
@@ -42,7 +40,19 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
   }
 }
 
-const merged = (values: readonly Value[]): Value | undefined => (values.length === 1 ? values[0] : undefined);
+const MAX_CLASSES = 4;
+
+/** By a key that is not known: the only value, or one of several classes. */
+function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undefined {
+  const values = [...entries.values()];
+  if (values.length < 2) return values[0];
+  if (values.length > MAX_CLASSES || values.some((value) => value.kind !== 'class')) return undefined;
+  const options = [...entries].map(([key, value]) => {
+    const text = `${textOf(index)} == '${key}'`;
+    return { value, when: [{ key: text, text, holds: true }] };
+  });
+  return { kind: 'union', options };
+}
 
 /** A list of layers indexed by a loop variable: any of them, taken as the first. */
 function sequence(items: readonly Value[], open: boolean, index: Node | undefined, frame: Frame, run: Run): Value {

@@ -136,6 +136,7 @@ export const OPERATORS: readonly Operator[] = [
     'flash_attn_func',
     'query key value dropout_p softmax_scale causal',
   ),
+  ...row('attention', 'flash_attn.flash_attn_varlen_func', 'flash_attn_varlen_func', 'query key value'),
   ...row(
     'attention',
     'torch.flex_attention',
@@ -197,7 +198,7 @@ const PREFIXES: readonly (readonly [RegExp, string])[] = [
   [/^torch\.Tensor\./, 'Tensor.'],
   [/^einops\.(einops|layers\.torch)\./, 'einops.'],
   [/^xformers\.ops\.(fmha\.)?/, 'xformers.'],
-  [/^flash_attn\.flash_attn_interface\./, 'flash_attn.'],
+  [/^(\w+\.)+(?=flash_attn_(varlen_)?func$)/, 'flash_attn.'],
 ];
 
 /** `torch.nn.functional.linear` -> `F.linear`, `torch.ops.aten.cat.default` -> `torch.cat`. */

@@ -31,6 +31,184 @@ class Modulated(nn.Module):
         y = repeat(label, 'n d -> (n f) d', f=frames)  #! IKB102 -> scale
         return self.scale(t + y)  #= scale
 `,
+  'a class of a container': `
+class Stage(nn.ModuleList):
+    def forward(self, x):
+        for block in self:
+            x = block(x)
+        return x
+
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(x)  #= fc
+
+class Encoder(nn.Module):
+    def __init__(self, d, depth):
+        super().__init__()
+        blocks = [Block(d) for _ in range(depth)]
+        self.stages = nn.ModuleList([Stage(blocks[i : i + 4]) for i in range(0, depth, 4)])
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> fc
+        for stage in self.stages:
+            x = stage(x)
+        return x
+`,
+  'a class of a container that fills itself': `
+class Head(nn.Sequential):
+    def __init__(self, d):
+        super().__init__(nn.Linear(2 * d, d), nn.ReLU(), nn.Linear(d, 1))
+
+class Scorer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.head = Head(d)
+    def forward(self, user, items):
+        u = user.unsqueeze(1).expand(-1, items.shape[1], -1)  #! IKB101 -> head
+        return self.head(torch.cat([u, items], dim=-1))  #= head
+`,
+  'positions in a buffer': `
+class Embeddings(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(d))
+        self.position = nn.Embedding(n, d)
+        self.register_buffer('position_ids', torch.arange(n).expand((1, -1)), persistent=False)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], 1, -1)  #! IKB102 -> fc
+        return torch.cat([token, x], dim=1) + self.position(self.position_ids)
+
+class Tower(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.embeddings = Embeddings(d, n)
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(self.embeddings(x))  #= fc
+`,
+  'one of several classes by a key': `
+class Eager(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.q = nn.Linear(config.width, config.width)
+    def forward(self, x):
+        return self.q(x)  #= q
+
+class Fused(Eager):
+    pass
+
+KINDS = {'eager': Eager, 'fused': Fused}
+
+class Layer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.attention = KINDS[config.kind](config)
+    def forward(self, query, n):
+        return self.attention(query.repeat(n, 1, 1))  #! IKB102 -> q
+`,
+  'an import that may fail': `
+try:
+    from flash_attn import flash_attn_func
+except ImportError:
+    flash_attn_func = None
+
+def attend(q, k, v, n):
+    k = k.repeat_interleave(n, dim=2)  #! IKB202 -> flash
+    v = v.repeat_interleave(n, dim=2)  #! IKB202 -> flash
+    return flash_attn_func(q, k, v)  #= flash
+`,
+  'sequences of several lengths, a part of the keys for all heads': `
+from vllm.vllm_flash_attn import flash_attn_varlen_func
+
+def attend(q, nope, rope, v, heads, lengths):
+    t, g, d = rope.shape
+    k = torch.cat([nope, torch.repeat_interleave(rope, heads, dim=-2)], dim=-1)  #! IKB202 -> flash
+    return flash_attn_varlen_func(q, k.view(-1, heads, 192), v, cu_seqlens_q=lengths)  #= flash
+`,
+  'blocks of another library that get the text by its place': `
+from diffusers.models.attention import BasicTransformerBlock
+
+class Video(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.blocks = nn.ModuleList([BasicTransformerBlock(d, 8, 64) for _ in range(12)])
+    def forward(self, x, encoder_hidden_states, frames):
+        encoder_hidden_states_spatial = repeat(encoder_hidden_states, 'b t d -> (b f) t d', f=frames)  #! IKB201 -> call
+        for block in self.blocks:
+            x = block(x, None, encoder_hidden_states_spatial)  #= call
+        return x
+`,
+  'projections of an attention of another library': `
+from diffusers.models.attention_processor import Attention
+
+class Motion(Attention):
+    def forward(self, x, context, pixels):
+        context = repeat(context, 'b n c -> (b d) n c', d=pixels)  #! IKB102 -> key
+        key = self.to_k(context)  #= key
+        return key
+`,
+  'joined on one branch, then normalized by one of two layers': `
+class Tower(nn.Module):
+    def __init__(self, d, prefix, pre):
+        super().__init__()
+        self.prefix = nn.Parameter(torch.zeros(1, 4, d)) if prefix else None
+        self.pre = nn.LayerNorm(d) if pre else nn.Identity()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        if self.prefix is not None:
+            x = torch.cat([self.prefix.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.fc(self.pre(x))  #= fc
+`,
+  'stages with nothing before their own blocks': `
+class Stage(nn.ModuleList):
+    def forward(self, x):
+        for block in self:
+            x = block(x)
+        return x
+
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(x)  #= fc
+
+class Encoder(nn.Module):
+    def __init__(self, d, depth, size):
+        super().__init__()
+        blocks = [Block(d) for _ in range(depth)]
+        stages = []
+        for i in range(0, depth, size):
+            stages.append([nn.Identity()] * i + blocks[i : i + size])
+        self.stages = nn.ModuleList([Stage(s) for s in stages])
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> fc
+        for stage in self.stages:
+            x = stage(x)
+        return x
+`,
+  'layers that are made by default': `
+class Block(nn.Module):
+    def __init__(self, d, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.norm = norm_layer(d)
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(self.norm(x))  #= fc
+
+class Tower(nn.Module):
+    def __init__(self, d, depth, block_fn=Block):
+        super().__init__()
+        self.blocks = nn.Sequential(*[block_fn(d) for _ in range(depth)])
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.blocks(x)
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -53,6 +231,19 @@ class Pairs(nn.Module):
     def forward(self, x, y, n, m):
         pairs = torch.cat([x.repeat_interleave(n, 0), y.repeat_interleave(m, 0)], dim=-1)
         return self.fc(self.norm(pairs))
+`,
+  'a new axis of one': `
+def grown(x, dim, n):
+    x = x.unsqueeze(dim)
+    return x.expand(*x.shape[:dim], n, *x.shape[dim + 1 :])
+
+class Diffusion(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, dim):
+        return self.fc(self.norm(grown(x, dim=dim, n=1)))
 `,
 };
 

@@ -1,0 +1,81 @@
+/** Containers of modules, and classes that derive from what torch brings. */
+import { canonicalName } from '../tensor/operators';
+import { allocate } from './access';
+import { isContainer, layerName } from './layers';
+import type { ClassModel } from './model';
+import type { Frame, Run } from './run';
+import type { Node } from './syntax';
+import { type Args, NO_ARGS, type Value } from './value';
+
+export function container(name: string, args: Args, frame: Frame, run: Run): Value {
+  if (name === 'nn.ModuleDict' || name === 'nn.ParameterDict') {
+    const [first] = args.positional;
+    const item = first?.kind === 'ref' ? frame.state.heap.get(first.id) : null;
+    return allocate(
+      item?.kind === 'dict'
+        ? { ...item, tag: name }
+        : { kind: 'dict', entries: new Map(), open: first !== undefined, tag: name },
+      frame,
+    );
+  }
+  const [first] = args.positional;
+  let items: readonly Value[] = args.positional;
+  let open = args.open;
+  if (name !== 'nn.Sequential') {
+    const listed = first ? run.items(first, frame) : { items: [], open: false };
+    items = listed?.items ?? [];
+    open = listed?.open ?? true;
+  } else if (first?.kind === 'ref' && frame.state.heap.get(first.id)?.kind === 'dict') {
+    const dict = frame.state.heap.get(first.id);
+    items = dict?.kind === 'dict' ? [...dict.entries.values()] : [];
+  }
+  return allocate({ kind: 'list', items, open, tag: name }, frame);
+}
+
+/** A class without an own forward that derives from a known module class is that module. */
+export function knownBase(model: ClassModel, run: Run, frame: Frame): string | null {
+  for (const value of basesOf(model, run, frame)) {
+    if (value.kind === 'name') {
+      const name = layerName(canonicalName(value.path));
+      if (name) return name;
+    }
+  }
+  return null;
+}
+
+const basesOf = (model: ClassModel, run: Run, frame: Frame): readonly Value[] =>
+  model.bases.map((base) =>
+    run.evaluate(base, {
+      ...frame,
+      file: model.file,
+      closure: null,
+      state: { ...frame.state, names: new Map() },
+    }),
+  );
+
+/** The container that a class is by its bases: `class Chunk(nn.ModuleList)`. */
+export function containerOf(model: ClassModel, run: Run, frame: Frame, depth = 3): string | null {
+  if (depth === 0) return null;
+  for (const value of basesOf(model, run, frame)) {
+    const name = value.kind === 'name' ? canonicalName(value.path) : null;
+    if (name !== null && isContainer(name)) return name;
+    const inherited = value.kind === 'class' ? containerOf(value.model, run, frame, depth - 1) : null;
+    if (inherited !== null) return inherited;
+  }
+  return null;
+}
+
+/** Attributes of classes of other libraries that are layers, by what those libraries document. */
+const PROJECTIONS: readonly (readonly [base: RegExp, name: RegExp])[] = [
+  [/^diffusers\.(\w+\.)*(Cross)?Attention$/, /^(to_[qkv]|add_[qkv]_proj)$/],
+];
+
+/** The layer that a class has from a base outside of the project: `self.to_k` of an attention of diffusers. */
+export function inheritedLayer(model: ClassModel, name: string, node: Node, run: Run, frame: Frame): Value | null {
+  const known = PROJECTIONS.filter(([, attribute]) => attribute.test(name));
+  if (known.length === 0) return null;
+  const isKnown = (base: Value): boolean => base.kind === 'name' && known.some(([path]) => path.test(base.path));
+  return basesOf(model, run, frame).some(isKnown)
+    ? { kind: 'layer', name: 'nn.Linear', args: NO_ARGS, node, doubt: 'it is made by a class of another library' }
+    : null;
+}
