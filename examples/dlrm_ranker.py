@@ -100,7 +100,7 @@ class Ranker(nn.Module):
         )
         self.head = nn.Linear(config.deep[2] + item_width, 1)
 
-    def forward(self, user: Tensor, cand: Tensor) -> Tensor:
+    def forward(self, user: torch.FloatTensor, cand: torch.FloatTensor) -> Tensor:
         """user [U, Ku], cand [U * n_cand, Kc] -> [U, n_cand]. The candidates of a user stand together."""
         U, Ku = user.shape
         B, Kc = cand.shape

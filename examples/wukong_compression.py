@@ -51,7 +51,7 @@ class FirstLayer(nn.Module):
         self.fm = FactorizationMachine(num_cand, num_out, dim, rank=8, hidden=256)
         self.norm = nn.LayerNorm(dim)
 
-    def forward(self, user, cand, cand_to_user):
+    def forward(self, user: torch.FloatTensor, cand: torch.FloatTensor, cand_to_user: torch.LongTensor):
         """user [U, Fu, D], cand [B, Fc, D], cand_to_user [B] -> [B, 2 * num_out, D]."""
         U, Fu, D = user.shape
         B = cand_to_user.shape[0]

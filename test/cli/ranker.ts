@@ -8,7 +8,7 @@ class Ranker(nn.Module):
         super().__init__()
         self.fc = nn.Linear(du + dc, 8)
 
-    def forward(self, user, cand, n):
+    def forward(self, user: torch.FloatTensor, cand: torch.FloatTensor, n):
         u = user.repeat_interleave(n, dim=0)
         return self.fc(torch.cat([u, cand], dim=-1))
 `;

@@ -23,7 +23,7 @@ class Ranker(nn.Module):
         super().__init__()
         self.fc = nn.Linear(512 + 256, 64)
 
-    def forward(self, user: torch.Tensor, cand: torch.Tensor, n_cand: int):
+    def forward(self, user: torch.FloatTensor, cand: torch.FloatTensor, n_cand: int):
         U, Ku = user.shape
         u = user.repeat_interleave(n_cand, dim=0)
         x = torch.cat([u, cand], dim=1)

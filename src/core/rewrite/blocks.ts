@@ -2,7 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { doubtfulDtype, isWhole, mixedPrecision } from './dtypes';
+import { isWhole, mixedPrecision, untoldDtypes } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { tracedRows } from './merged-rows';
@@ -69,8 +69,9 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     .slice(list.end, call.node.end - 1)
     .replace(/\s+/g, ' ')
     .replace(/,? ?$/, '');
-  const doubtful = operands.flatMap((operand) => doubtfulDtype(operand) ?? []);
-  const conditions = [...new Set(doubtful)].map((name) => `\`${name}\` holds floating-point numbers`);
+  const untold = untoldDtypes(operands).map((name) => `\`${name}\``);
+  const all = [untold.slice(0, -1).join(', '), ...untold.slice(-1)].filter((text) => text !== '').join(' and ');
+  const conditions = untold.length > 0 ? [`${all} ${untold.length > 1 ? 'hold' : 'holds'} floating-point numbers`] : [];
   return { call, parts, tail, merge: made.merge, conditions };
 }
 

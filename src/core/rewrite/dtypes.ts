@@ -1,7 +1,9 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
 import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { shortly } from './edit';
 import { type Call, callOf, elements, isSimple, unwrap } from './expression';
 import { indexOf } from './file-index';
+import { KEEPING, isFloating } from './floating';
 import { occurrences } from './names';
 import { replicateOf } from './replicate';
 import { trace } from './trace';
@@ -11,13 +13,6 @@ const WHOLE = new Set(
   (
     'long int short bool byte char argmax argmin argsort eq ne lt gt le ge logical_not logical_and logical_or isnan ' +
     'isinf isfinite one_hot arange randint nonzero bincount'
-  ).split(' '),
-);
-/** What keeps the type of the tensor that it works on. */
-const KEEPING = new Set(
-  (
-    'unsqueeze squeeze view reshape flatten unflatten expand repeat repeat_interleave transpose permute contiguous clone ' +
-    'detach tile index_select flip abs clamp'
   ).split(' '),
 );
 const WHOLE_DTYPE = /\b(torch\.)?(u?int(8|16|32|64)?|long|short|bool|uint8)\b/;
@@ -104,45 +99,23 @@ function precisionOf(operand: Node): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-/** Names of times, labels, conditions and discrete actions, which models get as integers as often as not. */
-const DOUBTFUL =
-  /^(t|ts|y|ys|c|cs|step|steps|cond|conds|conditions?|labels?|one_?hots?|actions?|age|hour|day|week|weekday|month|year|ratings?|gender|types?|kinds?|class|classes)$/;
+/** Blocks whose type nothing in the text tells, by their names: a concatenation would convert integers among them. */
+export function untoldDtypes(operands: readonly Node[]): readonly string[] {
+  const roots = operands.map((operand) => ({ operand, root: rootOf(operand) }));
+  // Parts of one tensor have one type.
+  if (new Set(roots.map(({ root }) => root)).size === 1) return [];
+  return [...new Set(roots.filter(({ operand }) => !isFloating(operand)).map(({ root }) => root))];
+}
 
-/**
- * A block that may hold integers by its name, with nothing in the function that says otherwise: a parameter, or an item of
- * one. Null for others: features that have no such name are taken to have the dtype of the weight.
- */
-export function doubtfulDtype(operand: Node): string | null {
-  const { value } = trace(operand);
-  const source = unwrap(trace(replicateOf(value)?.source ?? value).value);
+/** The tensor that an operand is a view or a copy of, as the text calls it. */
+function rootOf(operand: Node): string {
+  const source = unwrap(trace(replicateOf(trace(operand).value)?.source ?? operand).value);
   const call = callOf(source);
-  if (call?.receiver && KEEPING.has(call.method)) return doubtfulDtype(call.receiver);
-  const item = source.kind === 'subscript' ? /\[['"](\w+)['"]\]$/.exec(textOf(source))?.[1] : undefined;
-  const name = item ?? (source.kind === 'identifier' ? textOf(source) : '');
-  if (!DOUBTFUL.test(name) || (source.kind === 'identifier' && isFloating(source))) return null;
-  return textOf(source);
+  if (call?.receiver && KEEPING.has(call.method)) return rootOf(call.receiver);
+  const value =
+    source.kind === 'subscript' &&
+    !/^\[(['"])/.test(textOf(source).slice(textOf(childOf(source, 'value') ?? source).length))
+      ? childOf(source, 'value')
+      : null;
+  return value ? rootOf(value) : shortly(source);
 }
-
-/** `t: Float[Tensor, "b"]`, `self.proj(t)`, `t * 0.5`: some use of the name, or its annotation, says that it is no integer. */
-function isFloating(node: Node): boolean {
-  return occurrences(scopeOf(node), textOf(node)).some(({ parent, field }) => {
-    if (!parent) return false;
-    const type = /^typed_/.test(parent.kind) ? childOf(parent, 'type') : null;
-    if (type) return /\b(Float|BFloat16|Half|Double)(Tensor|16|32|64)?\b/.test(textOf(type));
-    if (parent.kind === 'binary_operator')
-      return (
-        parent.children.some((child) => child.kind === 'float') || textOf(childOf(parent, 'operator') ?? parent) === '@'
-      );
-    const call = parent.kind === 'argument_list' && parent.parent ? callOf(parent.parent) : null;
-    if (call) return /(^|\.)(linear|layer_norm|normalize|softmax|gelu|silu)$/.test(call.name) || isLayer(call);
-    const method = parent.kind === 'attribute' && field === 'object' ? childOf(parent, 'attribute') : null;
-    return method !== null && /^(softmax|sigmoid|tanh|mean|norm|is_floating_point)$/.test(textOf(method));
-  });
-}
-
-/** `self.proj(x)` where the class makes a linear layer, a norm or a Sequential of such. */
-const isLayer = (call: Call): boolean =>
-  call.name === `self.${call.method}` &&
-  (indexOf(call.node.file).attributes.get(call.method) ?? []).some((value) =>
-    /^((torch\.)?nn\.)?(Linear|LayerNorm|BatchNorm1d|Sequential\(\s*((torch\.)?nn\.)?Linear)\b/.test(textOf(value)),
-  );

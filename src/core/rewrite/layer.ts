@@ -109,11 +109,11 @@ function requireNoOther(constructor: Node, text: string): void {
 
 /** Words of what works through a layer's call, or changes its weight, from outside the class that holds it. */
 const WRAPPER =
-  /register_(full_)?(forward|backward)|parametriz|weight_norm|spectral_norm|\bprune\b|lora|peft|quantiz|fully_?shard|deepspeed|tensor_parallel/i;
+  /register_(module_)?(full_)?(forward|backward)|parametriz|weight_norm|spectral_norm|\bprune\b|lora|peft|quantiz|fully_?shard|deepspeed|tensor_parallel/i;
 
 /** `m.register_forward_hook(..)`, `weight_norm(m)`, `model.apply(spectral_norm)`: which layer that is, no name says. */
 const NAMELESS =
-  /(?<![.\w])(?!self\b)[a-z_]\w*\.register_\w*(hook|parametrization)|(_norm|parametrization|unstructured|structured|shard)\((?!self\b)[a-z_]\w*\s*[,)]|\.apply\(|\bquantize_(dynamic)?\(/;
+  /(?<![.\w])(?!self\b)[a-z_]\w*\.register_\w*(hook|parametrization)|\bregister_module_\w*hook\(|(_norm|parametrization|unstructured|structured|shard)\((?!self\b)[a-z_]\w*\s*[,)]|\.apply\(|\bquantize_(dynamic)?\(/;
 
 interface WrapperLine {
   /** 1-based. */

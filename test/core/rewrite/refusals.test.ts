@@ -25,7 +25,7 @@ const textOf = ({ head = '', init = [LAYER], forward }: Parts): string =>
     '        super().__init__()',
     ...init.map((line) => `        ${line}`),
     '',
-    '    def forward(self, user, cand, flag=False, cand_to_user=None):',
+    '    def forward(self, user: torch.FloatTensor, cand: torch.FloatTensor, flag=False, cand_to_user=None):',
     ...forward.map((line) => `        ${line}`),
     '',
   ].join('\n');

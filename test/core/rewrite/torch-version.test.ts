@@ -40,7 +40,7 @@ describe('what a rewrite may use', () => {
     const text = `import torch
 
 
-def score(fc: torch.nn.Linear, user, item, n):
+def score(fc: torch.nn.Linear, user: torch.FloatTensor, item: torch.FloatTensor, n):
     return torch.nn.functional.linear(torch.cat([user.repeat_interleave(n, dim=0), item], -1), fc.weight)
 `;
     const tierOf = async (torch: TorchVersion) => {

@@ -292,14 +292,15 @@ const CONTROL: readonly Tricky[] = [
     imports: ['import torch', 'import torch.nn as nn', 'import torch.utils.checkpoint'],
     forward: ['return torch.utils.checkpoint.checkpoint(self.go, user, item, n, use_reentrant=False)'],
     tail: method(
-      'def go(self, user, item, n):',
+      'def go(self, user: torch.FloatTensor, item: torch.FloatTensor, n):',
       '    u = user.repeat_interleave(n, dim=0)',
       '    return self.fc(torch.cat([u, item], dim=-1))',
     ),
   },
   {
     title: 'TorchScript',
-    tier: 'safe',
+    tier: 'suggestion',
+    reason: /^`user` and `item` hold floating-point numbers\.$/,
     forward: ['return score(user, item, n, self.fc.weight, self.fc.bias)'],
     tail: [
       '@torch.jit.script',

@@ -57,6 +57,45 @@ describe('rewrites: blocks that a concatenation converts', () => {
   check('both in half precision', forward('item.half()', 'user = user.half()'), { tier: 'safe' });
 });
 
+describe('rewrites: blocks of a type that the text does not tell', () => {
+  const untold: Expected = { tier: 'suggestion', reason: /^`other` holds floating-point numbers\.$/ };
+  const safe: Expected = { tier: 'safe' };
+  const [layer, rows] = ['self.fc = nn.Linear(10, 8)', 'self.register_buffer("rows", '];
+  const given = (block: string, lines: readonly string[] = [], more: Model = {}): Model => ({
+    ...forward(block, ...lines),
+    signature: 'user, other, n',
+    ...more,
+  });
+  const copied = (source: string, block: string, signature: string): Model => ({
+    signature,
+    forward: [`u = ${source}.repeat_interleave(n, dim=0)`, `return self.fc(torch.cat([u, ${block}], dim=-1))`],
+  });
+  check('a parameter', given('other'), untold);
+  check('a slice of it', given('other[:, :6]'), untold);
+  check('for ikbo_lens, too', given('other'), untold, 'ikbo');
+  check('both', copied('rows', 'other', 'rows, other, n'), {
+    tier: 'suggestion',
+    reason: /^`rows` and `other` hold floating-point numbers\.$/,
+  });
+  check('parts of one tensor have one type', copied('other[:2]', 'other[2:]', 'other, n'), safe);
+  check('what is divided and rounded', given('other // 2'), { tier: 'suggestion' });
+  check('a quotient', given('other / 2'), safe);
+  check('what a layer gives', given('self.emb(other)', [], { init: [layer, 'self.emb = nn.Embedding(5, 6)'] }), safe);
+  check('an annotation', given('other', [], { signature: 'user, other: "Float[Tensor, \'b d\']", n' }), safe);
+  check('a name', given('other_emb', [], { signature: 'user, other_emb, n' }), safe);
+  check('a comment', given('other', ['# ikbo: other=[N, D]']), safe);
+  check('a docstring', given('other', ['"""', 'other (`torch.FloatTensor` of shape `(n, d)`): x', '"""']), safe);
+  const method = (result: string): Model => ({ tail: ['    def part(self, x):', `        return ${result}`] });
+  check('a method that gives numbers', given('self.part(other)', [], method('torch.tanh(x)')), safe);
+  check('a method that does not say', given('self.part(other)', [], method('x')), { tier: 'suggestion' });
+  const parameter = 'self.rows = nn.Parameter(torch.randn(6, 6))';
+  check('a parameter of the model', given('self.rows[:n]', [], { init: [layer, parameter] }), safe);
+  check('a buffer of floats', given('self.rows', [], { init: [layer, `${rows}torch.randn(6, 6))`] }), safe);
+  check('a buffer of another type', given('self.rows', [], { init: [layer, `${rows}torch.arange(36).view(6, 6))`] }), {
+    tier: 'suggestion',
+  });
+});
+
 describe('rewrites: maps whose arguments have effects', () => {
   const counted = (count: string): Model => ({
     forward: [

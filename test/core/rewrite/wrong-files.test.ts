@@ -16,7 +16,7 @@ const MODEL = [
   'from base import Base',
   '',
   'class Model(Base):',
-  '    def forward(self, user, item, n):',
+  '    def forward(self, user: torch.FloatTensor, item: torch.FloatTensor, n):',
   '        u = user.repeat_interleave(n, dim=0)',
   '        return self.fc(torch.cat([u, item], dim=-1))',
   '',

@@ -17,6 +17,9 @@ const FORWARD = ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(torch.c
 
 const indented = (lines: readonly string[]): string[] => lines.map((line) => `        ${line}`);
 
+/** What is untold in a signature is a tensor of floats, or a number. */
+const typed = (signature: string): string => signature.replace(/(?<=^|, )(user|item)(?=,|$)/g, '$1: torch.FloatTensor');
+
 export const modelText = (model: Model): string =>
   [
     ...(model.imports ?? IMPORTS),
@@ -27,7 +30,7 @@ export const modelText = (model: Model): string =>
     '        super().__init__()',
     ...indented(model.init ?? ['self.fc = nn.Linear(10, 8)']),
     '',
-    `    def forward(self, ${model.signature ?? 'user, item, n'}):`,
+    `    def forward(self, ${typed(model.signature ?? 'user, item, n')}):`,
     ...indented(model.forward ?? FORWARD),
     '',
     ...(model.tail ?? []),
