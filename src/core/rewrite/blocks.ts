@@ -2,7 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
-import { isWhole, mixedPrecision, untoldDtypes } from './dtypes';
+import { conditionsOfDtypes, isWhole, mixedPrecision } from './dtypes';
 import { flat, lineOf, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { tracedRows } from './merged-rows';
@@ -26,7 +26,7 @@ export interface Concatenation {
   readonly tail: string;
   /** What has to follow the product of the whole: `.flatten(0, -2)` for a view of rows, mostly nothing. */
   readonly merge: string;
-  /** Blocks that may hold integers. */
+  /** What must hold of blocks that may hold integers. */
   readonly conditions: readonly string[];
 }
 
@@ -69,10 +69,7 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     .slice(list.end, call.node.end - 1)
     .replace(/\s+/g, ' ')
     .replace(/,? ?$/, '');
-  const untold = untoldDtypes(operands).map((name) => `\`${name}\``);
-  const all = [untold.slice(0, -1).join(', '), ...untold.slice(-1)].filter((text) => text !== '').join(' and ');
-  const conditions = untold.length > 0 ? [`${all} ${untold.length > 1 ? 'hold' : 'holds'} floating-point numbers`] : [];
-  return { call, parts, tail, merge: made.merge, conditions };
+  return { call, parts, tail, merge: made.merge, conditions: conditionsOfDtypes(operands) };
 }
 
 function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part {

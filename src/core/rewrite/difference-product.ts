@@ -12,6 +12,7 @@ import { hasSizesOf } from './full-rows';
 import { canHoist, conditionsOf } from './guards';
 import { merged as mergedSum, tracedRows } from './merged-rows';
 import { productOf } from './product';
+import { conditionsOfDtypes } from './dtypes';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
 import { refuse } from './refusal';
 import { agrees, broadcasts, replicateOf } from './replicate';
@@ -64,6 +65,7 @@ export function differenceProduct(match: Match): Written {
   if (parts.every(isCopied)) refuse('every block is a copy');
   if (!parts.some(isCopied)) refuse('the copies are not made in a form that is known');
   const rows = hasAllRows(blocks, factorOf) ? [] : ['the tensors beside the copies have all their rows'];
+  const dtypes = conditionsOfDtypes(blocks.flatMap((terms) => terms.flatMap((term) => term.factors)));
   const lines = [`${names.join(', ')} = ${product.weight}.chunk(${names.length}, dim=1)`];
   const sum = parts.map((atom, i) => {
     const name = draft.fresh(`${atom.factors.map((factor) => factor.base).join('_')}_part`);
@@ -80,7 +82,7 @@ export function differenceProduct(match: Match): Written {
   const edits = [...product.imports, insertBefore(draft.target, lines), replace(node, alone ? whole : `(${whole})`)];
   return {
     edits: finished(draft, edits),
-    conditions: [ROUNDING, ...rows, ...product.conditions, ...conditionsOf(match)],
+    conditions: [ROUNDING, ...rows, ...dtypes, ...product.conditions, ...conditionsOf(match)],
   };
 }
 

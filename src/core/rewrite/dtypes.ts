@@ -99,8 +99,14 @@ function precisionOf(operand: Node): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-/** Blocks whose type nothing in the text tells, by their names: a concatenation would convert integers among them. */
-export function untoldDtypes(operands: readonly Node[]): readonly string[] {
+/** The condition for blocks whose type nothing in the text tells: a concatenation would convert integers among them. */
+export function conditionsOfDtypes(operands: readonly Node[]): readonly string[] {
+  const names = untoldDtypes(operands).map((name) => `\`${name}\``);
+  const all = [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((text) => text !== '').join(' and ');
+  return names.length > 0 ? [`${all} ${names.length > 1 ? 'hold' : 'holds'} floating-point numbers`] : [];
+}
+
+function untoldDtypes(operands: readonly Node[]): readonly string[] {
   const roots = operands.map((operand) => ({ operand, root: rootOf(operand) }));
   // Parts of one tensor have one type.
   if (new Set(roots.map(({ root }) => root)).size === 1) return [];

@@ -116,6 +116,10 @@ export function conditionsOf(match: Match): string[] {
   const named = match.replicas.find((replica) => replica.evidence === 'named');
   if (named)
     conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
+  const attempt = enclosing(match.sink.node, 'try_statement');
+  // What a concatenation refuses, a sum may broadcast.
+  if (attempt && scopeOf(attempt) === scopeOf(match.sink.node))
+    conditions.push(`the \`try\` of line ${lineOf(attempt)} does not wait for sizes that do not match`);
   if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
   return conditions;
 }

@@ -11,7 +11,7 @@ import { assignmentsIn, indexOf } from './file-index';
 import { visit } from './names';
 import { rowWiseForward } from './row-wise-forward';
 import { type Split, isText, splitForward } from './split-forward';
-import { requireUntouched } from './surgery';
+import { replacedCall, requireUntouched } from './surgery';
 import { trace } from './trace';
 
 /**
@@ -104,7 +104,9 @@ function isPlainModule(owner: Node): boolean {
   const [base, ...more] = childOf(owner, 'superclasses')?.children ?? [];
   const module = base !== undefined && more.length === 0 && /(^|\.)Module$/.test(textOf(base));
   const called = /\bdef __call__\b|\bself\.register_\w*hook\b|\bself\._call_impl\b/.test(textOf(owner));
-  return module && !called && (indexOf(owner.file).classes.get(name)?.length ?? 0) === 1;
+  return (
+    module && !called && replacedCall(owner) === null && (indexOf(owner.file).classes.get(name)?.length ?? 0) === 1
+  );
 }
 
 /** The forward around a sink returns the sink of its one argument, and does nothing else. */

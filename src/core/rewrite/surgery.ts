@@ -47,6 +47,23 @@ export function requirePlainLibrary(file: SourceFile): void {
   if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
 }
 
+/** Members that decide what the call of a module does. */
+const CALLED = ['forward', '__call__', '_call_impl', '__getattr__', '__getattribute__'];
+
+/** Where the file replaces what the call of a class's objects does: a decorator, `Net.forward = f`, `setattr(Net, ..)`. */
+export function replacedCall(owner: Node): Node | null {
+  const { attributes, strings } = mentionsOf(owner.file);
+  const name = textOf(childOf(owner, 'name') ?? owner);
+  const isOf = (object: Node | null | undefined): boolean => !!object && textOf(object) === name;
+  const set = CALLED.flatMap((member) => attributes.get(member) ?? []).find(
+    (attribute) => isOf(childOf(attribute, 'object')) && isTarget(attribute),
+  );
+  const byName = CALLED.flatMap((member) => strings.get(member) ?? []).find((string) =>
+    isOf(string.parent?.parent ? callOf(string.parent.parent)?.positional[0] : null),
+  );
+  return set ?? byName ?? (owner.parent?.kind === 'decorated_definition' ? owner.parent : null);
+}
+
 type TouchKind = 'set' | 'forward' | 'stage' | 'resized' | 'hook';
 
 const VERBS: Readonly<Record<TouchKind, string>> = {

@@ -87,6 +87,9 @@ describe('rewrites: products at the front of a module', () => {
     { tier: 'safe', text: /def after_fc_2\(self, fc_out\):/ },
   );
 
+  check('a forward put in its place', { tail: ['Net.forward = torch.no_grad()(Net.forward)'] }, refused);
+  check('a call put in its place', { tail: ['setattr(Net, "__call__", print)'] }, refused);
+  check('a decorated class', { head: ['@torch.jit.script'] }, refused);
   check('a call of its own', { above: ['def __call__(self, x):', '    return super().__call__(x) * 2', ''] }, refused);
   const hooked = ['self.fc = nn.Linear(10, 8)', 'self.out = nn.Tanh()', 'self.register_forward_pre_hook(print)'];
   check('a hook on itself', { init: hooked }, refused);

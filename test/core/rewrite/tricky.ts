@@ -298,6 +298,18 @@ const CONTROL: readonly Tricky[] = [
     ),
   },
   {
+    title: 'a try',
+    tier: 'suggestion',
+    reason: /^The `try` of line \d+ does not wait for sizes that do not match\.$/,
+    forward: [
+      'u = user.repeat_interleave(n, dim=0)',
+      'try:',
+      `    return ${SINK}`,
+      'except RuntimeError:',
+      '    return user',
+    ],
+  },
+  {
     title: 'TorchScript',
     tier: 'suggestion',
     reason: /^`user` and `item` hold floating-point numbers\.$/,
