@@ -118,11 +118,17 @@ export function conditionsOf(match: Match): string[] {
     conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
   const attempt = enclosing(match.sink.node, 'try_statement');
   // What a concatenation refuses, a sum may broadcast.
-  if (attempt && scopeOf(attempt) === scopeOf(match.sink.node))
+  if (attempt && scopeOf(attempt) === scopeOf(match.sink.node) && catchesSizes(attempt))
     conditions.push(`the \`try\` of line ${lineOf(attempt)} does not wait for sizes that do not match`);
   if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
   return conditions;
 }
+
+/** PyTorch raises a RuntimeError for sizes that do not match. */
+const catchesSizes = (attempt: Node): boolean =>
+  attempt.children.some(
+    (one) => one.kind === 'except_clause' && /^except\s*(:|[^:]*\b(RuntimeError|(Base)?Exception)\b)/.test(textOf(one)),
+  );
 
 /** What must hold for ikbo_lens to be given a copy's map: the small tensor's axes, and row numbers for an index. */
 export function conditionsOfMap(replicate: Replicate, replicas: readonly ReplicaFact[]): readonly string[] {

@@ -298,7 +298,7 @@ const CONTROL: readonly Tricky[] = [
     ),
   },
   {
-    title: 'a try',
+    title: 'a try for sizes',
     tier: 'suggestion',
     reason: /^The `try` of line \d+ does not wait for sizes that do not match\.$/,
     forward: [
