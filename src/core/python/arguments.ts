@@ -4,7 +4,7 @@ import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis } from '../tensor/value';
 import { indexByName, nameSymbol } from './access';
 import { shapesInDocstring, tensorType } from './shape-facts';
-import type { FunctionModel } from './model';
+import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -178,10 +178,10 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     const known = /^[A-Z]\w*$/.test(annotation) ? run.moduleNamed(annotation, frame.file) : null;
     if (known) return run.instance(known, frame);
   }
-  if (frame.building && (annotation === null || /Module$/.test(annotation)) && fallback === null) {
-    const plain = name.replace(/_/g, '').toLowerCase();
-    const own = frame.file.classes.find((c) => c.name.toLowerCase() === plain && run.isModule(c));
-    const beside = own ?? run.sibling(name, frame.file);
+  const isHandedIn = fallback === null || fallback.kind === 'none';
+  if (frame.building && (annotation === null || /Module$/.test(annotation)) && isHandedIn) {
+    const own = classNamed(name, run, frame);
+    const beside = own ?? (fallback === null ? run.sibling(name, frame.file) : null);
     if (beside) return run.instance(beside, frame);
   }
   // What layers a model is made of unless something else is asked for: what its code is written for.
@@ -213,6 +213,21 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
       { value: NONE, when: [is] },
     ],
   };
+}
+
+/**
+ * The module class of the file that a constructor parameter is named after: `head: Head`, or `decoder` where one class is
+ * called `..Decoder` that nothing in the file makes.
+ */
+function classNamed(name: string, run: Run, frame: Frame): ClassModel | null {
+  const plain = name.replace(/_/g, '').toLowerCase();
+  const modules = frame.file.classes.filter((c) => c.name.toLowerCase().endsWith(plain) && run.isModule(c));
+  const own = modules.find((c) => c.name.toLowerCase() === plain);
+  if (own) return own;
+  const [only] = modules;
+  if (!only || modules.length > 1 || plain.length < 6 || only === frame.function?.owner) return null;
+  const elsewhere = frame.file.file.text.replace(`class ${only.name}(`, '');
+  return new RegExp(`[^\\w.]${only.name}\\(`).test(elsewhere) ? null : only;
 }
 
 const testedForNone = (name: string, frame: Frame): boolean => {

@@ -6,6 +6,7 @@ import { asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
 import { overwrite } from './in-place';
 import type { Frame, Run } from './run';
+import { writtenSlices } from './slice-writes';
 import { either, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { type Value, int, tuple } from './value';
@@ -191,7 +192,10 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
     return;
   }
   const t = asTensor(owner, run);
-  if (t && rankOf(t.shape) !== 0) written(t, frame);
+  if (!t || rankOf(t.shape) === 0) return;
+  const result = value.kind === 'tensor' ? writtenSlices(t, target, value) : null;
+  if (result) overwrite(t, result, frame);
+  else written(t, frame);
 }
 
 const written = (t: Tensor, frame: Frame): void =>

@@ -3,6 +3,7 @@ import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { allocate, argument, asNumber, asString } from './access';
 import { container, containerOf } from './containers';
+import { isInstance } from './instances';
 import { passes } from './iterate';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -106,6 +107,7 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       return unknown();
     }
     case 'isinstance':
+      return { kind: 'bool', value: first && second ? isInstance(first, second, frame, run) : null };
     case 'hasattr':
     case 'issubclass':
     case 'all':

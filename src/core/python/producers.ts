@@ -11,6 +11,8 @@ const PRODUCER = new RegExp(
     '\\benable_gqa\\s*=\\s*True',
     // Copies that ones or zeros ask for.
     '\\b(ones|zeros)\\([^()\\n]*\\)\\s*[*+]|[*+]\\s*(torch\\.)?(ones|zeros)\\(',
+    // Copies written into slices of a tensor that was made empty.
+    '(^|\\n)[ \\t]*\\w+\\[[^\\]\\n]*:[^\\]\\n]*\\][ \\t]*=(?!=)',
     // The same tensor stacked or concatenated several times.
     '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
     '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',

@@ -209,6 +209,72 @@ class Tower(nn.Module):
         x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
         return self.blocks(x)
 `,
+  'layers that are copied from one, in an order that is listed': `
+import copy
+
+class Layer(nn.Module):
+    def __init__(self, attention, norm, order):
+        super().__init__()
+        if isinstance(attention, nn.Module):
+            attention = [copy.deepcopy(attention) for _ in range(order.count('attention'))]
+        self.order = order
+        self.attentions = nn.ModuleList()
+        at = 0
+        for name in order:
+            if name in ['attention']:
+                self.attentions.append(attention[at])
+                at += 1
+        self.norms = nn.ModuleList([copy.deepcopy(norm) for _ in range(order.count('norm'))])
+    def forward(self, query, memory):
+        at = 0
+        for name in self.order:
+            if name == 'attention':
+                query = query + self.attentions[at](query, memory, memory)[0]  #= mha
+                at += 1
+            elif name == 'norm':
+                query = self.norms[0](query)
+        return query
+
+class QueryDecoder(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        layer = Layer(nn.MultiheadAttention(d, 8), nn.LayerNorm(d), ('attention', 'norm', 'attention', 'norm'))
+        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n)])
+    def forward(self, query, memory):
+        for layer in self.layers:
+            query = layer(query, memory)
+        return query
+
+class Detector(nn.Module):
+    def __init__(self, decoder=None):
+        super().__init__()
+        self.decoder = decoder
+    def forward(self, memory, queries):
+        queries = queries.unsqueeze(1).repeat(1, memory.shape[1], 1)  #! IKB102 -> mha
+        return self.decoder(queries, memory)
+`,
+  'written into a part of empty keys': `
+def attend(q, latent, rope, v, heads):
+    b, h, n, d = latent.shape
+    rope = rope.view(b, n, 1, 64).transpose(1, 2)
+    k = rope.new_empty(b, heads, n, 192)
+    k[:, :, :, :128] = latent
+    k[:, :, :, 128:] = rope  #! IKB301 -> scores
+    return torch.matmul(q, k.transpose(2, 3))  #= scores
+`,
+  'features filled one after the other': `
+class Ranker(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, user, items):
+        b, n, d = items.shape
+        user = user.view(b, 1, d)
+        features = items.new_zeros(b, n, 2 * d)
+        features[..., :d] = user  #! IKB101 -> fc
+        features[..., d:] = items
+        return self.fc(features)  #= fc
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -244,6 +310,36 @@ class Diffusion(nn.Module):
         self.fc = nn.Linear(d, d)
     def forward(self, x, dim):
         return self.fc(self.norm(grown(x, dim=dim, n=1)))
+`,
+  'a branch for another type': `
+class Scorer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        x = torch.relu(x)
+        if isinstance(x, (list, tuple)):
+            x = torch.cat(x, dim=0).repeat(n, 1)
+        return self.fc(x)
+`,
+  'rows of a buffer that are written one by one': `
+class Ranker(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, user, items):
+        b, n, d = items.shape
+        rows = items.new_zeros(b, n, d)
+        rows[:] = user.view(b, 1, d)
+        rows[:, 0] = items[:, 0]
+        return self.fc(rows)
+`,
+  'a mask written into all rows': `
+def attend(q, k, v, mask):
+    b, h, n, d = q.shape
+    full = mask.new_zeros(b, 1, n, n)
+    full[:, :, :, :4] = mask.view(b, 1, 1, 4)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=full)
 `,
 };
 
