@@ -1,7 +1,7 @@
 /** The engine for Python: text in, findings out. */
 import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
 import type { Note, Rewrite } from './finding';
-import { isBalanced } from './python/balance';
+import { bodiesOf } from './python/bodies';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
 import { type Held, type Library, createLibrary } from './python/library';
@@ -76,9 +76,9 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     try {
       const worthwhile =
         text.length < SHORT ||
-        !isBalanced(text) ||
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
+        bodiesOf(text) === null ||
         importedProducers(text, importsOf(text), project) !== null;
       return worthwhile ? judgeFile(project, main().file, library.quiet, options) : NOTHING;
     } catch (error) {
@@ -112,13 +112,13 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
       }
     },
     parse(text) {
-      const file = parser.parse('', text);
+      const file = parser.parseWhole('', text);
       const { nodeCount } = file;
       file.close();
       return nodeCount;
     },
     open(path, text) {
-      let file = parser.parse(path, text);
+      let file = parser.parseWhole(path, text);
       const document: OpenDocument = {
         path,
         get text() {

@@ -1,8 +1,8 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
-import type { Binding, ClassModel, FunctionModel } from './model';
+import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
 import { mayProduceReplicas } from './producers';
-import type { Project } from './project';
-import { type Node, childOf, textOf } from './syntax';
+import { type Project, isOutside } from './project';
+import { type Node, textOf } from './syntax';
 
 /** Subclasses that a method is evaluated for, besides its own class. */
 const MAX_HEIRS = 3;
@@ -72,7 +72,8 @@ const called = new WeakMap<Node, readonly string[]>();
 function calledIn(definition: Node): readonly string[] {
   const known = called.get(definition);
   if (known) return known;
-  const text = textOf(childOf(definition, 'body') ?? definition);
+  // Its own name set aside; by the text, since nodes of the body may cost a parse.
+  const text = textOf(definition).replace(/^(async\s+)?(def|class)\s+\w+/, '');
   const names = [...new Set([...text.matchAll(CALL)].map((match) => match[1] ?? ''))];
   called.set(definition, names);
   return names;
@@ -89,24 +90,19 @@ export function importedProducers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayBring'>,
 ): RegExp | null {
-  const used = callsOf(text);
-  const makers = [...names].flatMap(([name, binding]) => {
-    if (binding.kind !== 'import' || !/^[a-z_]/.test(name)) return [];
-    const members = [...(used.get(name) ?? [])];
-    return members
-      .filter((member) => project.mayBring(binding, member === '' ? null : member))
-      .map((member) => (member === '' ? name : `${name}\\.${member}`));
+  const imported = new Map<string, ImportBinding>();
+  for (const [name, binding] of names)
+    if (binding.kind === 'import' && /^[a-z_]/.test(name) && !isOutside(binding)) imported.set(name, binding);
+  if (imported.size === 0) return null;
+  const calls = new Set<string>();
+  for (const [, call = ''] of text.matchAll(
+    new RegExp(`\\b((?:${[...imported.keys()].join('|')})(?:\\.\\w+)?)\\(`, 'g'),
+  ))
+    calls.add(call);
+  const makers = [...calls].filter((call) => {
+    const [name = '', member = null] = call.split('.');
+    const binding = imported.get(name);
+    return binding !== undefined && project.mayBring(binding, member);
   });
-  return makers.length > 0 ? new RegExp(`\\b(${makers.join('|')})\\(`) : null;
-}
-
-/** What a text calls: names, each with the members that are called of it; the empty one for itself. */
-function callsOf(text: string): ReadonlyMap<string, ReadonlySet<string>> {
-  const calls = new Map<string, Set<string>>();
-  for (const [, name = '', member = ''] of text.matchAll(/\b(\w+)(?:\.(\w+))?\(/g)) {
-    const members = calls.get(name);
-    if (members) members.add(member);
-    else calls.set(name, new Set([member]));
-  }
-  return calls;
+  return makers.length > 0 ? new RegExp(`\\b(${makers.join('|').replaceAll('.', '\\.')})\\(`) : null;
 }

@@ -3,9 +3,10 @@
  * through web-tree-sitter's classes costs more than parsing. The functions keep the cursor in a transfer buffer that
  * stays valid as long as nothing else of tree-sitter runs in between, which holds inside `expand` below.
  */
-import { type Edit, Language, Parser, type Tree } from 'web-tree-sitter';
+import { type Edit, Language, Parser, type Point, type Tree } from 'web-tree-sitter';
 import type { Change, Grammars } from '../engine';
 import { createRecent } from '../recent';
+import { type Body, bodiesOf } from './bodies';
 import { withoutLongComments } from './comments';
 import type { Node, SourceFile } from './syntax';
 
@@ -41,7 +42,10 @@ export interface ParsedFile extends SourceFile {
 }
 
 export interface PythonParser {
+  /** Function bodies are parsed when they are first looked into, each by itself. */
   parse(path: string, text: string): ParsedFile;
+  /** All at once: for what will be edited. */
+  parseWhole(path: string, text: string): ParsedFile;
 }
 
 const ERROR_TYPE = 0xffff;
@@ -73,27 +77,42 @@ class TreeNode implements Node {
     readonly kind: string,
     readonly field: string | null,
     readonly start: number,
-    readonly end: number,
+    public end: number,
     readonly parent: Node | null,
     private readonly index: number,
     private readonly selfBroken: boolean,
     readonly file: TreeFile,
+    private readonly body: Body | null,
   ) {}
   adopt(children: readonly Node[]): void {
     this.made = children;
+    // Where the last one's body was left out, what is around it ends with that, too.
+    const last = children[children.length - 1];
+    if (last && last.end > this.end) this.end = last.end;
   }
   get children(): readonly Node[] {
-    return (this.made ??= this.file.childrenAt(this, this.index));
+    return (this.made ??= this.body ? this.file.childrenIn(this, this.body) : this.file.childrenAt(this, this.index));
   }
   get broken(): boolean {
-    return (this.hasBroken ??= this.file.hasErrors && (this.selfBroken || this.children.some((c) => c.broken)));
+    // What nobody has looked into is not parsed for its errors.
+    if (!this.made && this.body) return false;
+    return (this.hasBroken ??= this.file.hasErrors() && (this.selfBroken || this.children.some((c) => c.broken)));
   }
 }
 
 interface TreeFile extends ParsedFile {
-  readonly hasErrors: boolean;
-  childrenAt(parent: Node, index: number): readonly Node[];
+  hasErrors(): boolean;
+  childrenAt(parent: TreeNode, index: number): readonly Node[];
+  /** Of a function whose body was left out. */
+  childrenIn(parent: TreeNode, body: Body): readonly Node[];
 }
+
+/** Of the text, that must be left out to make it worth two parses. */
+const LEAST_PART = 0.25;
+
+/** Where nothing is left out. */
+const WHOLE: readonly Body[] = [];
+const NOWHERE: Point = { row: 0, column: 0 };
 
 export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const module = await (runtime ??= initRuntime(grammars.runtime));
@@ -105,47 +124,91 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const fields: (string | null)[] = [];
   for (let id = 0; id <= language.fieldCount; id++) fields.push(language.fieldNameForId(id));
   const comment = kinds.indexOf('comment');
-  const block = kinds.indexOf('block');
   const definition = kinds.indexOf('function_definition');
   const continuation = kinds.indexOf('line_continuation');
 
   /** Files whose trees are in memory. */
   const live = createRecent<ParsedFile, ParsedFile>(LIVE_CHARACTERS, (file) => file.close());
 
-  function grow(path: string, text: string, old: Tree | null): Tree {
-    const parsed = withoutLongComments(text);
-    const tree = parser.parse(parsed, old);
-    if (!tree) throw new Error(`${path}: the parser gave no tree`);
-    return tree;
+  /** Offsets alone place nodes: the points of ranges are of no account. */
+  function parseRanges(path: string, text: string, ranges: readonly (readonly [number, number])[]): Tree {
+    let at = 0;
+    // Given whole, the text would be copied anew from the start of every range, up to the size of the parser's buffer.
+    const piece = (index: number): string => {
+      while (at + 1 < ranges.length && index >= (ranges[at]?.[1] ?? 0)) at++;
+      return text.slice(index, ranges[at]?.[1]);
+    };
+    return given(
+      path,
+      parser.parse(piece, null, {
+        includedRanges: ranges.map(([startIndex, endIndex]) => ({
+          startIndex,
+          endIndex,
+          startPosition: NOWHERE,
+          endPosition: NOWHERE,
+        })),
+      }),
+    );
   }
 
-  function fileOf(path: string, text: string, first: Tree): ParsedFile {
+  function grow(path: string, text: string, old: Tree | null, without: readonly Body[]): Tree {
+    const parsed = withoutLongComments(text);
+    if (without.length === 0) return given(path, parser.parse(parsed, old));
+    const starts = [0, ...without.map(({ to }) => to)];
+    return parseRanges(
+      path,
+      parsed,
+      starts.map((start, i) => [start, without[i]?.from ?? text.length]),
+    );
+  }
+
+  function fileOf(path: string, text: string, first: Tree, without: readonly Body[]): ParsedFile {
     let tree: Tree | null = first;
-    const hasErrors = first.rootNode.hasError;
+    let hasErrors = first.rootNode.hasError;
     const nodeCount = first.rootNode.descendantCount;
+    const bodies = new Map(without.map((body) => [body.start, body]));
     let lineStarts: number[] | null = null;
 
     const treeNow = (): Tree => {
       if (tree) live.get(file);
       else live.set(file, file, text.length);
-      return (tree ??= grow(path, text, null));
+      return (tree ??= grow(path, text, null, without));
     };
+
+    /** The cursor functions take the address of a tree. */
+    const addressOf = (of: Tree): number => (of as unknown as Record<number, number>)[0] ?? 0;
 
     /**
      * Children of the node with that descendant index, and theirs in turn, down to functions and blocks: those are made
      * when asked for, so that a function that nobody evaluates costs nothing.
      */
-    function childrenAt(parent: Node, index: number): readonly Node[] {
-      const address = (treeNow() as unknown as Record<number, number>)[0] ?? 0;
+    function childrenAt(parent: TreeNode, index: number): readonly Node[] {
+      const address = addressOf(treeNow());
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
       if (index > 0) module._ts_tree_cursor_goto_descendant_wasm(address, index);
-      const children = walkChildren(parent, address);
+      const children = walkChildren(parent, address, false);
       module._ts_tree_cursor_delete_wasm(address);
       return children;
     }
 
-    function walkChildren(parent: Node, address: number): readonly Node[] {
+    /** The function is the first statement of a text that begins with it. */
+    function childrenIn(parent: TreeNode, { start, to }: Body): readonly Node[] {
+      const part = parseRanges(path, withoutLongComments(text), [[start, to]]);
+      hasErrors ||= part.rootNode.hasError;
+      const address = addressOf(part);
+      module._ts_tree_root_node_wasm(address);
+      module._ts_tree_cursor_new_wasm(address);
+      const isThere =
+        module._ts_tree_cursor_goto_first_child_wasm(address) !== 0 &&
+        module._ts_tree_cursor_current_node_type_id_wasm(address) === definition;
+      const children = isThere ? walkChildren(parent, address, true) : NO_NODES;
+      module._ts_tree_cursor_delete_wasm(address);
+      part.delete();
+      return children;
+    }
+
+    function walkChildren(parent: TreeNode, address: number, atOnce: boolean): readonly Node[] {
       if (!module._ts_tree_cursor_goto_first_child_wasm(address)) return NO_NODES;
       const children: Node[] = [];
       do {
@@ -154,17 +217,20 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         const fieldId = module._ts_tree_cursor_current_field_id_wasm(address);
         const missing = hasErrors && module._ts_tree_cursor_current_node_is_missing_wasm(address) !== 0;
         if (fieldId === 0 && !missing && !module._ts_tree_cursor_current_node_is_named_wasm(address)) continue;
+        const start = module._ts_tree_cursor_start_index_wasm(address);
+        const body = type === definition && !atOnce ? (bodies.get(start) ?? null) : null;
         const child = new TreeNode(
           type === ERROR_TYPE ? 'ERROR' : (kinds[type] ?? ''),
           fieldId === 0 ? null : (fields[fieldId] ?? null),
-          module._ts_tree_cursor_start_index_wasm(address),
-          module._ts_tree_cursor_end_index_wasm(address),
+          start,
+          body?.end ?? module._ts_tree_cursor_end_index_wasm(address),
           parent,
           module._ts_tree_cursor_current_descendant_index_wasm(address),
           type === ERROR_TYPE || missing,
           file,
+          body,
         );
-        if (type !== block && type !== definition) child.adopt(walkChildren(child, address));
+        if (atOnce || type !== definition) child.adopt(walkChildren(child, address, atOnce));
         children.push(child);
       } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
       module._ts_tree_cursor_goto_parent_wasm(address);
@@ -173,8 +239,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     }
 
     const file: TreeFile = {
-      hasErrors,
+      hasErrors: () => hasErrors,
       childrenAt,
+      childrenIn,
       path,
       text,
       nodeCount,
@@ -186,12 +253,15 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       },
       commentsWith(part) {
         const found: { line: number; text: string }[] = [];
+        if (!text.includes(part)) return found;
+        const whole = without.length > 0 ? grow(path, text, null, WHOLE) : null;
         for (let at = text.indexOf(part); at >= 0;) {
-          const node = treeNow().rootNode.descendantForIndex(at);
+          const node = (whole ?? treeNow()).rootNode.descendantForIndex(at);
           const isComment = node?.type === 'comment';
           if (isComment) found.push({ line: node.startPosition.row + 1, text: node.text });
           at = text.indexOf(part, isComment ? node.endIndex : at + 1);
         }
+        whole?.delete();
         return found;
       },
       close() {
@@ -218,20 +288,39 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           };
           old.edit(edit);
         }
-        // What is blanked out may be another run than before: then the old tree says nothing.
-        const blanked = [text, next].some((one) => withoutLongComments(one) !== one);
-        const result = fileOf(path, next, grow(path, next, blanked ? null : old));
+        // What is left out or blanked out may be something else than before: then the old tree says nothing.
+        const isWhole = without.length === 0 && [text, next].every((one) => withoutLongComments(one) === one);
+        const result = fileOf(path, next, grow(path, next, isWhole ? old : null, WHOLE), WHOLE);
         file.close();
         return result;
       },
     };
-    const newRoot = (): Node => new TreeNode('module', null, 0, text.length, null, 0, false, file);
+    const newRoot = (): Node => new TreeNode('module', null, 0, text.length, null, 0, false, file, null);
     let root = newRoot();
     live.set(file, file, text.length);
     return file;
   }
 
-  return { parse: (path, text) => fileOf(path, text, grow(path, text, null)) };
+  const parseWhole = (path: string, text: string): ParsedFile =>
+    fileOf(path, text, grow(path, text, null, WHOLE), WHOLE);
+
+  return {
+    parseWhole,
+    parse(path, text) {
+      const without = bodiesOf(text) ?? WHOLE;
+      if (without.reduce((sum, { from, to }) => sum + to - from, 0) < LEAST_PART * text.length)
+        return parseWhole(path, text);
+      const tree = grow(path, text, null, without);
+      if (!tree.rootNode.hasError) return fileOf(path, text, tree, without);
+      tree.delete();
+      return parseWhole(path, text);
+    },
+  };
+}
+
+function given(path: string, tree: Tree | null): Tree {
+  if (!tree) throw new Error(`${path}: the parser gave no tree`);
+  return tree;
 }
 
 function lineStartsOf(text: string): number[] {

@@ -42,6 +42,9 @@ export type Found =
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
 
+/** Does an import bring what is known without its text: a library that the engine knows, or one without tensors? */
+export const isOutside = ({ module }: ImportBinding): boolean => EXTERNAL.test(module) || FOREIGN.test(module);
+
 /** `open` gives the model of the main file: asked for only when something needs it, since it costs a parse. */
 export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
   const models = new Map<string, FileModel | null>();
@@ -135,8 +138,9 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return null;
   }
 
-  function mayBring({ module, name }: ImportBinding, from: string, member: string | null, hops: number): boolean {
-    if (EXTERNAL.test(module) || FOREIGN.test(module) || hops > MAX_HOPS) return false;
+  function mayBring(binding: ImportBinding, from: string, member: string | null, hops: number): boolean {
+    if (isOutside(binding) || hops > MAX_HOPS) return false;
+    const { module, name } = binding;
     if (name === null) return member !== null && producedIn(modulePath(module, from), member, hops);
     if (member === null) return producedIn(modulePath(module, from), name, hops);
     return producedIn(modulePath(submodule(module, name), from), member, hops);
