@@ -59,6 +59,10 @@ def check_linear_compression(library, options):
         full = linear_compression.Shape(dtype=DTYPES[dtype], order="random")
         sample = torch.randint(0, full.batch, (64,), device="cuda")
         tally.record(full, linear_compression.check(library, full, options.stages, options.repeats, sample, neighbours=False))
+    if options.repeats:
+        large = linear_compression.beyond_32_bits()
+        sample = torch.randint(0, large.batch, (64,), device="cuda")
+        tally.record(large, linear_compression.check(library, large, options.stages, 2, sample, neighbours=False))
     tally.failures += linear_compression.rejects_bad_index(library)
     return tally.close()
 
@@ -70,6 +74,9 @@ def check_concat_linear(library, options):
     for dtype in options.dtypes if options.repeats else []:
         for shape in concat_linear.published(DTYPES[dtype], order="random", bias=True):
             tally.record(shape, concat_linear.check(library, shape, options.stages, options.repeats))
+    if options.repeats:
+        large = concat_linear.beyond_32_bits()
+        tally.record(large, concat_linear.check(library, large, options.stages, 2))
     return tally.close()
 
 
@@ -81,6 +88,10 @@ def check_attention(library, options):
         full = attention.Shape(users=36, map="index", order="uneven", dtype=DTYPES[dtype])
         sample = torch.randint(0, full.batch, (64,), device="cuda")
         tally.record(full, attention.check(library, full, options.stages, options.repeats, sample, neighbours=False))
+    if options.repeats:
+        large = attention.beyond_32_bits()
+        sample = torch.randint(0, large.batch, (64,), device="cuda")
+        tally.record(large, attention.check(library, large, options.stages, 2, sample, neighbours=False))
     tally.failures += attention.rejects_bad_input(library)
     return tally.close()
 
@@ -150,7 +161,8 @@ def main():
 
     library = [native.Library(path) for path in options.library]
     if options.tune is not None:
-        tune.tune(library[0], [DTYPES[dtype] for dtype in options.dtypes], card()["nvidia-smi"].split(",")[0], options.tune or None)
+        named = [operator.replace("-", "_") for operator in options.operators]
+        tune.tune(library[0], named, [DTYPES[dtype] for dtype in options.dtypes], card()["nvidia-smi"].split(",")[0], options.tune or None)
         return
     start, failures, record = time.time(), [], {"card": card(), "regimes": options.regimes}
     if not options.no_check:

@@ -254,6 +254,11 @@ def edge_shapes(count):
         yield Shape(**pick)
 
 
+def beyond_32_bits():
+    """Queries and an output of more than 2^31 elements."""
+    return Shape(batch=140_000, users=2000, keys=64, map="index", order="random")
+
+
 def published(dtype):
     """The shapes of the benchmark, with the opponents of each."""
     for keys in (512, 1024, 2048, 4096, 8192):

@@ -190,6 +190,9 @@ def edge_shapes(count):
 
     # Few tiles behind a long mapped block: a cluster that starts late may get none.
     yield Shape(256, 512, (Block(512, "repeats", 4), Block(320)), bias=True)
+    # As many blocks as there can be, eight of them without a map.
+    kinds = [Block(8) if i < 8 else Block(24, ("index", "all", "repeats")[i % 3], (7, 1, 50)[i % 3]) for i in range(native.abi.MAX_BLOCKS)]
+    yield Shape(200, 136, tuple(kinds), dtype=torch.float16)
     for i in range(count):
         rows, outputs, blocks = pick("rows"), pick("outputs"), []
         for _ in range(pick("count")):
@@ -203,6 +206,11 @@ def edge_shapes(count):
         if i % 2 == 0:
             outputs = max(8, outputs // 8 * 8)
         yield Shape(rows, outputs, tuple(blocks), pick("bias"), pick("activation"), pick("dtype"), pick("out_padding") if i % 3 == 0 else 0)
+
+
+def beyond_32_bits():
+    """Millions of rows, and an output of more than 2^31 elements."""
+    return Shape(3_000_001, 768, (Block(128, "index", 40_000), Block(64)))
 
 
 # rows, users, user width, candidate width, outputs

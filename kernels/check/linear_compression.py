@@ -175,6 +175,11 @@ def edge_shapes(count):
         yield Shape(**pick)
 
 
+def beyond_32_bits():
+    """An output of more than 2^31 elements."""
+    return Shape(batch=20000, users=300, user_width=64, candidate_width=72, map="index", order="random")
+
+
 def rejects_bad_index(library):
     """An index out of range is reported by prepare."""
     problem = Problem(Shape(batch=9, users=3, outputs=8, columns=8, user_width=8, candidate_width=8, map="index"))

@@ -74,13 +74,13 @@ def row(library, operator, problem):
         return run.shape_class, f"{run.shape_class} = {stage} {tile}   {note}", times[chosen] / first
 
 
-def tune(library, dtypes, card, path=None):
+def tune(library, operators, dtypes, card, path=None):
     """Adds the rows to `path`, or to this machine's own file; others that are there stay."""
     path = path or native.tuned_file(library)
     found, slowest = {}, (0.0, "")
     for dtype in dtypes:
         for operator, make, shape in shapes(dtype):
-            result = row(library, operator, make(shape))
+            result = row(library, operator, make(shape)) if operator in operators else None
             if result:
                 found[result[0]] = result[1]
                 slowest = max(slowest, (result[2], result[0]))

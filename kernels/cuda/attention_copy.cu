@@ -5,7 +5,7 @@
 
 extern "C" __global__ void __launch_bounds__(ikbo::attention_copy_threads)
     ikbo_attention_copy(const ikbo::AttentionCopyParams p) {
-    const int64_t candidate = blockIdx.y;
+    const int64_t candidate = blockIdx.x;
     const int user = p.user_of[candidate];
     const int64_t from = p.key_offsets == nullptr ? static_cast<int64_t>(user) * p.keys : p.key_offsets[user];
     const int64_t count = p.key_offsets == nullptr ? p.keys : p.key_offsets[user + 1] - p.key_offsets[user];
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(ikbo::attention_copy_threads)
     const auto *const v = static_cast<const uint4 *>(p.v) + from * chunks;
     auto *const k_copy = static_cast<uint4 *>(p.k_copy) + to * chunks;
     auto *const v_copy = static_cast<uint4 *>(p.v_copy) + to * chunks;
-    for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count * chunks; i += gridDim.x * blockDim.x) {
+    for (int64_t i = blockIdx.y * blockDim.x + threadIdx.x; i < count * chunks; i += gridDim.y * blockDim.x) {
         k_copy[i] = k[i];
         v_copy[i] = v[i];
     }

@@ -5,7 +5,7 @@
 
 namespace ikbo {
 
-constexpr int kMaxAddends = 16;
+constexpr int kMaxAddends = 64;
 
 // Rows computed elsewhere (one per source row, not one per output row), added by lookup.
 struct Addend {

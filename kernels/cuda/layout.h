@@ -5,7 +5,7 @@
 
 namespace ikbo {
 
-constexpr int kMaxBlocks = 16;
+constexpr int kMaxBlocks = 64;
 
 // Columns [from_column, from_column + width) of a matrix, copied to columns [0, padded) of another, zeros from `width` on.
 struct PackWork {

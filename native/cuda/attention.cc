@@ -107,9 +107,6 @@ class Materialized {
     Materialized(const SharedContext &context, const Shape &shape)
         : context_(context), s_(shape), user_of_(context, size(shape.batch) * 4, "the map") {
         kernel_ = context->kernel("attention_copy", "ikbo_attention_copy");
-        if (s_.batch > 65535)
-            fail(IKBO_UNSUPPORTED, "materialized attention takes up to 65535 candidates, not %lld",
-                 static_cast<long long>(s_.batch));
         if (!s_.ragged) make(s_.batch * s_.keys);
     }
 
@@ -134,9 +131,9 @@ class Materialized {
         work.row_bytes = s_.key_heads * s_.head_width * 2;
         Launch how;
         how.threads = attention_copy_threads;
-        how.grid[0] =
+        how.grid[0] = static_cast<unsigned>(s_.batch);
+        how.grid[1] =
             static_cast<unsigned>(std::clamp<int64_t>(s_.keys * work.row_bytes / 16 / attention_copy_threads / 8, 1, 64));
-        how.grid[1] = static_cast<unsigned>(s_.batch);
         if (k_.bytes() > 0) launch(kernel_, how, stream, work);
         inner_.run(copied(args), stream);
     }

@@ -11,7 +11,8 @@
  * attention always. It may be captured too (ragged attention: the best stage only): then nothing waits, and a wrong index
  * traps when the graph runs.
  *
- * All pointers in ikbo_*_args are memory of the operator's device. Sizes count elements, strides count elements, and
+ * All pointers in ikbo_*_args are memory of the operator's device, and so is the stream; on CUDA, others are refused before anything
+ * runs. Sizes count elements, strides count elements, and
  * every row's innermost stride is 1. All functions return IKBO_OK or an error whose text is ikbo_last_error() of the
  * calling thread: what is wrong, where, with the shapes, and the driver's own words.
  * Thread safety: operators are independent; one operator is used by one thread at a time.
@@ -32,7 +33,7 @@
 extern "C" {
 #endif
 
-#define IKBO_ABI_VERSION 1
+#define IKBO_ABI_VERSION 2
 
 typedef enum ikbo_status {
     IKBO_OK = 0,
@@ -122,7 +123,7 @@ typedef struct ikbo_map {
     const void *index;    /* IKBO_MAP_INDEX: [rows]; given with the args, not with the shape */
 } ikbo_map;
 
-#define IKBO_MAX_BLOCKS 16
+#define IKBO_MAX_BLOCKS 64
 
 typedef struct ikbo_concat_linear_shape {
     int32_t dtype, activation, stage, blocks;

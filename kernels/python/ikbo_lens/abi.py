@@ -7,8 +7,8 @@ from typing import Dict, List, Tuple, Type
 
 import torch
 
-VERSION = 1
-MAX_BLOCKS = 16
+VERSION = 2
+MAX_BLOCKS = 64
 BEST = 100  # ikbo_stage: picks by shape
 NONE, REPEATS, INDEX, ALL = range(4)  # ikbo_map_kind
 INVALID, BAD_INDEX, UNSUPPORTED, NO_DEVICE, OUT_OF_MEMORY, DRIVER = range(1, 7)  # ikbo_status

@@ -106,14 +106,15 @@ class Fallback(unittest.TestCase):
         self.start_anew(IKBO_LENS_BACKEND="auto")
         with mock.patch.object(backend, "wanted", lambda *_: True), FakeTensorMode():
             x = [torch.empty(2, 3, device="cuda", dtype=torch.bfloat16)]
-            with mock.patch("torch.cuda.is_current_stream_capturing", lambda: False):
+            here = mock.patch("torch.cuda.current_device", lambda: 0)
+            with here, mock.patch("torch.cuda.is_current_stream_capturing", lambda: False):
                 self.assertFalse(backend.native("cat_linear", x, 10**10))
                 self.assertTrue(backend.native("cat_linear", x, 10**11))
                 self.assertTrue(backend.native("attention", x, None))
                 ikbo_lens.use("native")
                 self.assertTrue(backend.native("cat_linear", x, 1))
                 ikbo_lens.use("auto")
-            with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
+            with here, mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
                 self.assertTrue(backend.native("cat_linear", x, 1))
 
     def test_another_abi(self):
@@ -122,7 +123,7 @@ class Fallback(unittest.TestCase):
             self.skipTest(library().missing)
         self.forget()
         with mock.patch.object(abi, "VERSION", 99):
-            self.assertRegex(ikbo_lens.backend().cpu, "has ABI version 1, this package needs 99; build both from one")
+            self.assertRegex(ikbo_lens.backend().cpu, "has ABI version 2, this package needs 99; build both from one")
 
     def test_what_the_kernels_do_not_take_is_said_once(self):
         if library().missing:
@@ -134,7 +135,7 @@ class Fallback(unittest.TestCase):
         q = torch.randn(4, 3, 4)
         for form, message in (
             (lambda: cat_linear([(x.double(), m)], w.double()), "cat_linear .*: on cpu it takes .*, not float64"),
-            (lambda: cat_linear([torch.ones(2, 1)] * 17, torch.ones(3, 17)), "up to 16 blocks, not 17"),
+            (lambda: cat_linear([torch.ones(2, 1)] * 65, torch.ones(3, 65)), "up to 64 blocks, not 65"),
             (lambda: linear_compression([(fields, m), (fields, m)], w), "not 2 with and 0 without"),
             (lambda: attention(q, x, x, m, is_causal=True), "is_causal"),
             (lambda: attention(q, x, x, m, attn_mask=torch.ones(3, 1, dtype=torch.bool)), "no mask"),

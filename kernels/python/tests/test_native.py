@@ -8,7 +8,7 @@ from native_case import Case
 from reference import assert_close, cases
 
 import ikbo_lens
-from ikbo_lens import attention, cat_linear, devices, linear_compression
+from ikbo_lens import abi, attention, cat_linear, devices, linear_compression
 from ikbo_lens.devices import Device
 
 NATIVE = (torch.float32, torch.float16, torch.bfloat16)
@@ -87,8 +87,9 @@ class Operators(Case):
         self.assertEqual(made, [])
 
     def test_many_blocks_without_a_map_or_with_maps_alone(self):
-        blocks = [torch.randn(4, i) for i in range(1, 17)]
-        self.in_both(lambda: cat_linear(blocks, torch.ones(3, 136)))
+        blocks = [torch.randn(4, i) for i in range(1, abi.MAX_BLOCKS + 1)]
+        w = torch.randn(3, sum(x.shape[1] for x in blocks))
+        self.in_both(lambda: cat_linear(blocks, w))
         m = ikbo_lens.index(torch.tensor([0, 0, 1]))
         x, w = torch.randn(2, 4), torch.randn(3, 8)
         self.in_both(lambda: cat_linear([(x, m), (x, m)], w))
