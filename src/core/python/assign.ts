@@ -1,5 +1,5 @@
 /** Assignment targets: names, attributes, items, and several at once. */
-import { UNKNOWN_SHAPE, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asString, asTensor, nameSymbol, placeOf } from './access';
@@ -198,5 +198,14 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
   else written(t, frame);
 }
 
+/** Copies of which some are overwritten are there to be made different, whichever branch does so. */
 const written = (t: Tensor, frame: Frame): void =>
-  overwrite(t, { ...tensor(withoutReplicas(t.shape), { label: t.label }), storage: t.storage }, frame);
+  overwrite(
+    t,
+    tensor(withoutReplicas(t.shape), {
+      label: t.label,
+      storage: t.storage,
+      noised: t.noised || carriesReplica(t),
+    }),
+    frame,
+  );

@@ -237,7 +237,8 @@ function booleanOperator(node: Node, frame: Frame, run: Run): Value {
   const truth = truthOf(left, frame, run);
   const isAnd = textOf(childOf(node, 'operator') ?? node) === 'and';
   const first = run.evaluate(left, frame);
-  if (truth === !isAnd) return first;
+  // A size is not zero: `hidden or width` is hidden, where one is given.
+  if (truth === !isAnd || (truth === null && !isAnd && first.kind === 'int')) return first;
   const second = run.evaluate(right, frame);
   return truth === isAnd ? second : first.kind === 'bool' || second.kind === 'bool' ? TRUTH : unknown();
 }

@@ -341,6 +341,18 @@ def attend(q, k, v, mask):
     full[:, :, :, :4] = mask.view(b, 1, 1, 4)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=full)
 `,
+  'slots that are filled where there is something to fill them with': `
+class Denoiser(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.slots = nn.Parameter(torch.zeros(100, d))
+        self.fc = nn.Linear(d, d)
+    def forward(self, labels, rows, places, n):
+        queries = self.slots.repeat(n, 1, 1)
+        if len(rows):
+            queries[(rows.long(), places)] = labels
+        return self.fc(queries)
+`,
 };
 
 describe('idioms', () => {
