@@ -27,11 +27,12 @@ describe('panel headline', () => {
     assert.equal(text, 'arm fused: 4.00× as fast as the code as written (95 % interval 3.60× to 4.40×).');
   });
 
-  it('never takes the arm that starts from finished copies for a gain', () => {
-    const arms = [arm('as-written', 4), arm('broadcast-excluded', 1), arm('decomposed', 2)];
-    const text = say(arms, [compared('broadcast-excluded', 4, 'faster'), compared('decomposed', 2, 'faster')]);
-    assert.match(text, /^arm decomposed/);
-  });
+  for (const bound of ['broadcast-excluded', 'torch-candidate-alone'])
+    it(`never takes ${bound}, which no program can run, for a gain`, () => {
+      const arms = [arm('as-written', 4), arm(bound, 1), arm('decomposed', 2)];
+      const text = say(arms, [compared(bound, 4, 'faster'), compared('decomposed', 2, 'faster')]);
+      assert.match(text, /^arm decomposed/);
+    });
 
   it('says when the PyTorch of the user is faster than everything else', () => {
     const arms = [arm('as-written', 4), arm('ikbo', 2), arm('torch-as-written', 1)];
