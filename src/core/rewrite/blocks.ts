@@ -17,6 +17,8 @@ export interface Part {
   /** For names of new variables. */
   readonly base: string;
   readonly copy: { readonly replicate: Replicate; readonly replicas: readonly ReplicaFact[] } | null;
+  /** It may have fewer rows than the others, so that it is not concatenated to any. */
+  readonly alone?: boolean;
 }
 
 export interface Concatenation {
@@ -32,6 +34,42 @@ export interface Concatenation {
 
 /** Reads the concatenation that feeds the sink, and puts into the draft what becomes of the statements that made it. */
 export function readConcatenation(match: Match, draft: Draft): Concatenation {
+  const { form, call, operands, made, site, gone } = readOperands(match, draft);
+  const parts = operands.map((operand, i) => {
+    const [term, ...more] = form.blocks[i]?.terms ?? [];
+    const [atom, ...factors] = term?.factors ?? [];
+    if (!term || !atom || more.length > 0 || factors.length > 0 || term.coefficient !== 1) {
+      refuse('a block is a sum or a product of tensors');
+    }
+    return term.replicated
+      ? copied(draft, operand, atom.replicas, made.merge !== '')
+      : free(draft, operand, site, gone);
+  });
+  return { call, parts, tail: tailOf(call), merge: made.merge, conditions: conditionsOfDtypes(operands) };
+}
+
+/** The same with every block as it stands, whether it is a copy or not. */
+export function readFree(
+  match: Match,
+  draft: Draft,
+): { readonly concatenation: Concatenation; readonly operands: readonly Node[] } {
+  const { call, operands, made, site, gone } = readOperands(match, draft);
+  if (!gone || made.merge !== '') refuse('the concatenation is read elsewhere too');
+  const parts = operands.map((operand) => free(draft, operand, site, gone));
+  return {
+    operands,
+    concatenation: { call, parts, tail: tailOf(call), merge: '', conditions: conditionsOfDtypes(operands) },
+  };
+}
+
+/** What follows the list: `, dim=-1`. */
+const tailOf = ({ node, positional, keywords }: Call): string =>
+  node.file.text
+    .slice((positional[0] ?? keywords.get('tensors') ?? node).end, node.end - 1)
+    .replace(/\s+/g, ' ')
+    .replace(/,? ?$/, '');
+
+function readOperands(match: Match, draft: Draft) {
   const { form, sink } = match;
   const [between] = form?.between ?? [];
   if (between && !sink.input) refuse(`line ${lineOf(between)} works on the concatenation before the product`);
@@ -55,21 +93,7 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     );
   const site = statementOf(call.node);
   const gone = removeDefinitions(draft, made.definitions);
-  const parts = operands.map((operand, i) => {
-    const [term, ...more] = form.blocks[i]?.terms ?? [];
-    const [atom, ...factors] = term?.factors ?? [];
-    if (!term || !atom || more.length > 0 || factors.length > 0 || term.coefficient !== 1) {
-      refuse('a block is a sum or a product of tensors');
-    }
-    return term.replicated
-      ? copied(draft, operand, atom.replicas, made.merge !== '')
-      : free(draft, operand, site, gone);
-  });
-  const tail = call.node.file.text
-    .slice(list.end, call.node.end - 1)
-    .replace(/\s+/g, ' ')
-    .replace(/,? ?$/, '');
-  return { call, parts, tail, merge: made.merge, conditions: conditionsOfDtypes(operands) };
+  return { form, call, operands, made, site, gone };
 }
 
 function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part {

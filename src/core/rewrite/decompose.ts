@@ -10,7 +10,7 @@ import { shapedLike } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { merged } from './merged-rows';
 import { type Product, productOf } from './product';
-import { draftFor, finished } from './producers';
+import { type Draft, draftFor, finished } from './producers';
 import { refuse } from './refusal';
 import { broadcasts } from './replicate';
 
@@ -22,10 +22,16 @@ export interface Written {
 
 export function decompose(match: Match): Written {
   const product = productOf(match);
-  const { node } = match.sink;
-  const draft = draftFor(node);
+  const draft = draftFor(match.sink.node);
   const concatenation = readConcatenation(match, draft);
   requireFullRows(concatenation);
+  const { edits, conditions } = splitInto(match, product, draft, concatenation);
+  return { edits, conditions: [...conditions, ...conditionsOf(match), ...draft.stays] };
+}
+
+/** The sum of the products of a concatenation's parts, in the place of the product of the whole. */
+export function splitInto(match: Match, product: Product, draft: Draft, concatenation: Concatenation): Written {
+  const { node } = match.sink;
   const hoist = canHoist(node);
   const { parts, names } = hoist ? withNames(concatenation, draft.fresh) : { parts: concatenation.parts, names: [] };
   const groups = grouped({ ...concatenation, parts });
@@ -54,10 +60,7 @@ export function decompose(match: Match): Written {
   const text = whole !== joined || concatenation.merge !== '' || standsAlone(node) ? whole : `(${whole})`;
   const edits = [...product.imports, replace(node, text)];
   if (lines.length > 0) edits.push(insertBefore(draft.target, lines));
-  return {
-    edits: finished(draft, edits),
-    conditions: [...product.conditions, ...concatenation.conditions, ...conditionsOf(match), ...draft.stays],
-  };
+  return { edits: finished(draft, edits), conditions: [...product.conditions, ...concatenation.conditions] };
 }
 
 /** `x[:, 1:]` gets a name where it is read for its rows and for its width; the width of the last of two groups is not read. */
@@ -89,7 +92,7 @@ function grouped({ parts, call, tail }: Concatenation): readonly Group[] {
   const groups: Part[][] = [];
   for (const part of parts) {
     const last = groups.at(-1);
-    if (last && !isCopied(part) && last.every((p) => !isCopied(p))) last.push(part);
+    if (last && [part, ...last].every((one) => !isCopied(one) && !one.alone)) last.push(part);
     else groups.push([part]);
   }
   return groups.map((group) => {

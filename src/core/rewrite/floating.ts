@@ -181,20 +181,24 @@ function bufferOf(node: Node): Node | null {
 /** Every assignment to the name gives floating-point numbers: `x = self.a(x)` in one branch, `x, n = torch.rand(2), 3`. */
 function isAlways(node: Node, inner: (one: Node | null | undefined) => boolean): boolean {
   const bindings = occurrences(scopeOf(node), textOf(node)).filter(isBinding);
-  return bindings.length > 0 && bindings.every((binding) => inner(assignedTo(binding)));
+  const whole = textOf(node);
+  return bindings.length > 0 && bindings.every((binding) => inner(assignedTo(binding, whole)));
 }
 
-function assignedTo(binding: Node): Node | null {
+function assignedTo(binding: Node, name: string): Node | null {
   const { parent, field } = binding;
-  if (parent?.kind === 'assignment') return field === 'left' ? computed(childOf(parent, 'right')) : null;
+  if (parent?.kind === 'assignment') return field === 'left' ? computed(childOf(parent, 'right'), name) : null;
   if (parent?.kind !== 'pattern_list' || parent.parent?.kind !== 'assignment') return null;
   const right = childOf(parent.parent, 'right');
   const values = right?.kind === 'expression_list' ? right.children : [];
-  return computed(values[parent.children.indexOf(binding)] ?? null);
+  return computed(values[parent.children.indexOf(binding)] ?? null, name);
 }
 
-/** A call: what it is made of is looked at, and a name would lead round in circles. */
-const computed = (value: Node | null): Node | null => (value && callOf(unwrap(value)) ? value : null);
+/** A call, or another name: the own one would lead round in circles. */
+const computed = (value: Node | null, name: string): Node | null => {
+  const made = value && (callOf(unwrap(value)) !== null || (value.kind === 'identifier' && textOf(value) !== name));
+  return made ? value : null;
+};
 
 /** `t: Float[Tensor, "b"]`, `self.proj(t)`, `t * 0.5`: some use of the name, or its annotation, says that it is no integer. */
 function isUsedAsFloat(node: Node): boolean {

@@ -24,7 +24,7 @@ export function hasSizesOf(
 }
 
 /** `x.shape[1]`, `x.size(1)`, or a name for it: `t = x.shape[1]`, `b, t, d = x.shape`. */
-function isSizeOf(size: Node, tensor: string, axis: number): boolean {
+export function isSizeOf(size: Node, tensor: string, axis: number): boolean {
   const { value } = trace(size);
   const text = textOf(value).replace(/\s+/g, '');
   if (text === `${tensor}.shape[${axis}]` || text === `${tensor}.size(${axis})`) return true;

@@ -10,8 +10,8 @@ import { refuse } from './refusal';
 import type { Replicate } from './replica';
 import { requirePlainLibrary } from './surgery';
 
-/** Refuses what no rewrite may touch. */
-export function requireEditable(match: Match, acrossFunctions: boolean): void {
+/** Refuses what no rewrite may touch. `inPlace`: the product is rewritten for every way that leads to it. */
+export function requireEditable(match: Match, acrossFunctions: boolean, inPlace = false): void {
   const { facts } = match;
   if (facts.syntaxErrors.length > 0) refuse(`line ${facts.syntaxErrors[0]} has a syntax error`);
   if (statementOf(match.origin).broken || statementOf(match.sink.node).broken)
@@ -23,7 +23,7 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
   if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
   if (match.code === 'IKB102' && match.minor)
     refuse('the copies are a few rows among others that the layer reads: to multiply them apart would gain nothing');
-  if (acrossFunctions && !match.local) return;
+  if ((acrossFunctions || inPlace) && !match.local) return;
   if (!match.local) refuse(elsewhere(match));
   const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
   if (facts.apart === 'loop') {
@@ -34,14 +34,20 @@ export function requireEditable(match: Match, acrossFunctions: boolean): void {
         : `the copy of line ${copied} is made in a loop, or a function, that line ${multiplied} stands behind`,
     );
   }
-  if (facts.apart)
-    refuse(`line ${multiplied} multiplies what comes from several branches, and only line ${copied} makes a copy`);
+  if (facts.apart && !inPlace) refuse(apartFrom(match));
   const grad = gradModeBetween(match);
   if (grad) refuse(`line ${lineOf(grad)} turns gradients on again between the copy and the product`);
   const [write] = facts.inPlace;
   if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
   const [effect] = facts.effects.filter((node) => !isHarmless(node));
   if (effect) refuse(`line ${lineOf(effect)} may have side effects between the copy and the product`);
+}
+
+/** Why a copy that is made in another function, or on a branch, is not moved behind the product. */
+export function apartFrom(match: Match): string {
+  if (!match.local) return elsewhere(match);
+  const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
+  return `line ${multiplied} multiplies what comes from several branches, and only line ${copied} makes a copy`;
 }
 
 /** `self.model.bert`, as it is called. */

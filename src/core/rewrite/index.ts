@@ -26,6 +26,7 @@ import { lift } from './lift';
 import { padWidth } from './pad-width';
 import { Refusal, refuse } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
+import { splitInPlace } from './split-in-place';
 
 interface Builder {
   /** One of the rule's own `rewrites`, which give it its title. */
@@ -33,6 +34,8 @@ interface Builder {
   readonly build: (match: Match, torch: TorchVersion | null) => Written;
   /** The oldest PyTorch that has what the rewritten code uses. */
   readonly needs?: { readonly what: string; readonly torch: TorchVersion };
+  /** What is tried where the copy is made in another function than the product, or on a branch. */
+  readonly apart?: (match: Match) => Written;
   /** True for one that looks at the place of the copy alone. */
   readonly across?: boolean;
   /** Left out where it could never apply; by default it is offered, or refused with a reason. */
@@ -44,7 +47,7 @@ const GQA = { what: '`enable_gqa`', torch: GQA_TORCH } as const;
 
 const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB101: [
-    { id: 'decompose', build: decompose, applies: (match) => !isSum(match) },
+    { id: 'decompose', build: decompose, apart: splitInPlace, applies: (match) => !isSum(match) },
     { id: 'ikbo', needs: LENS, build: catLinear, applies: (match) => !isSum(match) },
     { id: 'broadcast-add', build: broadcastAdd, applies: (match) => isSum(match) && match.local },
     { id: 'expand', build: lazyCopy, across: true, applies: (match) => isSum(match) && !match.local },
@@ -92,14 +95,16 @@ function isAttention({ sink }: Match): boolean {
 export function rewritesFor(found: Match, torch: TorchVersion | null): readonly Rewrite[] {
   return (BUILDERS[found.code] ?? [])
     .filter(({ applies }) => applies?.(found) ?? true)
-    .map(({ id, build, needs, across }) => {
+    .map(({ id, build: usual, apart, needs, across }) => {
       const title = ruleFor(found.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         if (needs && torch && isOlder(torch, needs.torch))
           refuse(`${needs.what} needs torch ${needs.torch.join('.')}, and the project runs on ${torch.join('.')}, too`);
         const match = found.local || across ? found : (lift(found) ?? found);
         const { file } = across ? match.origin : match.sink.node;
-        requireEditable(match, across === true || match.code === 'IKB202');
+        const inPlace = apart && (!match.local || match.facts.apart === 'branch') ? apart : null;
+        const build = inPlace ?? usual;
+        requireEditable(match, across === true || match.code === 'IKB202', inPlace !== null);
         const { edits: own, conditions: given } = build(match, torch);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
         // Those look at the function around the product, which may be another one here.

@@ -7,7 +7,8 @@ import { guardsOf } from '../judge/guards';
 import type { Match, Sink } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import { type Call, callOf, unwrap } from './expression';
-import { assignmentsIn, indexOf } from './file-index';
+import { madeBy } from './calls-to';
+import { indexOf } from './file-index';
 import { visit } from './names';
 import { rowWiseForward } from './row-wise-forward';
 import { type Split, isText, splitForward } from './split-forward';
@@ -99,7 +100,7 @@ function behindOf(call: Call, input: Node, { method, edits }: Split): NonNullabl
 }
 
 /** A class of its name only in its file, and a module without further ado: its call is its forward and nothing else. */
-function isPlainModule(owner: Node): boolean {
+export function isPlainModule(owner: Node): boolean {
   const name = textOf(childOf(owner, 'name') ?? owner);
   const [base, ...more] = childOf(owner, 'superclasses')?.children ?? [];
   const module = base !== undefined && more.length === 0 && /(^|\.)Module$/.test(textOf(base));
@@ -136,14 +137,6 @@ function callsOf(scope: Node, name: string | null): readonly Call[] {
     if (made !== null && (name === null || made === name)) found.push(call);
   });
   return found;
-}
-
-/** The class that the class around `scope` calls to make `self.x`, if it makes it once. */
-function madeBy(scope: Node, text: string): string | null {
-  const owner = enclosing(scope, 'class_definition');
-  const [assignment, ...more] = (owner && assignmentsIn(owner).get(text)) ?? [];
-  const value = assignment && more.length === 0 ? childOf(assignment, 'right') : null;
-  return (value && callOf(unwrap(value))?.method) ?? null;
 }
 
 /** The operand is `target`, a name for it, or a view of it. */

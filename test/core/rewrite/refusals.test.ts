@@ -81,9 +81,15 @@ describe('what a split refuses, and what it makes a suggestion', () => {
   );
   check(
     'a branch around the copy',
-    { forward: ['rows = user', 'if flag:', `    ${ROWS}`, product] },
+    { forward: ['rows = user', 'if flag:', `    rows = user.repeat(cand.shape[0], 1)`, product] },
     'none',
     /several branches|not plainly hold/,
+  );
+  check(
+    'a view on a branch',
+    { forward: ['rows = user', 'if flag:', '    rows = user.expand(cand.shape[0], -1)', product] },
+    'safe',
+    null,
   );
   check(
     'a loop that multiplies',
