@@ -12,6 +12,7 @@ import { indexOf } from './file-index';
 import { visit } from './names';
 import { rowWiseForward } from './row-wise-forward';
 import { type Split, isText, splitForward } from './split-forward';
+import { splitLoop } from './split-loop';
 import { replacedCall, requireUntouched } from './surgery';
 import { trace } from './trace';
 
@@ -61,7 +62,11 @@ function liftProduct(match: Match, split: boolean): Match | null {
   const name = owner && isPlainModule(owner) ? textOf(childOf(owner, 'name') ?? owner) : '';
   if (!callee || !owner || name === '') return null;
   const same = split && origin.file === callee.file;
-  const front = isPassedThrough(callee, sink) ? 'only' : same ? splitForward(callee, sink) : null;
+  const front = isPassedThrough(callee, sink)
+    ? 'only'
+    : same
+      ? (splitForward(callee, sink) ?? splitLoop(callee, sink))
+      : null;
   const target = form?.node ?? origin;
   const calls = callsOf(scopeOf(origin), name).filter((call) =>
     call.positional.some((given) => leadsTo(given, target)),
@@ -71,7 +76,9 @@ function liftProduct(match: Match, split: boolean): Match | null {
   if (!front || !call || !input || more.length > 0 || !leadsTo(input, target)) return null;
   if (front === 'only' && call.positional.length + call.keywords.size > 1) return null;
   const reached = (text: string): string => text.replace(/^self\b/, call.name);
-  const { module, weight, bias } = sink;
+  const { weight, bias } = sink;
+  const layer = front === 'only' ? undefined : front.layer;
+  const module = sink.module && { ...sink.module, text: layer ?? sink.module.text };
   if (!/^self\./.test(module?.text ?? weight ?? '')) return null;
   const behind = front === 'only' ? {} : { behind: behindOf(call, input, front) };
   return {
@@ -86,7 +93,13 @@ function liftProduct(match: Match, split: boolean): Match | null {
       module: module && { ...module, text: reached(module.text), own: module.text, through: call.name },
       ...behind,
     },
-    facts: { ...guardsOf(call.node, origin, form, path), assumptions: match.facts.assumptions },
+    facts: {
+      ...guardsOf(call.node, origin, form, path),
+      assumptions: [
+        ...match.facts.assumptions,
+        ...(front === 'only' ? [] : (front.conditions ?? []).map((text) => text.replace('`self.', `\`${call.name}.`))),
+      ],
+    },
   };
 }
 

@@ -3,10 +3,12 @@ import { type Node, childOf, textOf } from '../python/syntax';
 import { shortly } from './edit';
 import { argument, callOf, integer, unwrap } from './expression';
 import { assignmentsIn, indexOf } from './file-index';
+import { occurrences } from './names';
 import { parameterRank } from './ranks';
 import { torchName } from './torch-name';
 import { FUNCTIONS, stageConditions } from './row-wise';
 import { isText } from './split-forward';
+import { moduleList } from './split-loop';
 
 /** What a forward reads of `self`, and what must hold for it to work row by row. */
 export interface RowWise {
@@ -40,16 +42,24 @@ export function rowWiseForward(owner: Node, depth = 0): RowWise | null {
 function createReader(owner: Node, rows: Set<string>, depth: number) {
   const conditions: string[] = [];
   const attributes = new Set<string>();
+  /** Lists of layers by the names of the loops over them. */
+  const walked = new Map<string, string>();
 
   /** `self.fc(x)`, `self.layers[i](x)`, `layer(x)` in a loop over them: every module that the class makes for it. */
   const isModule = (callee: Node): boolean => {
     const name = callee.kind === 'subscript' ? childOf(callee, 'value') : callee;
-    const text = name ? textOf(name) : '';
+    const list = callee.kind === 'identifier' ? walked.get(textOf(callee)) : undefined;
+    const text = list ?? (name ? textOf(name) : '');
     const made = /^self\.\w+$/.test(text) ? (assignmentsIn(owner).get(text) ?? []) : [];
     attributes.add(text);
-    return made.length > 0 && made.every((assignment) => isRowModule(childOf(assignment, 'right'), callee !== name));
+    return (
+      made.length > 0 &&
+      made.every((assignment) => isRowModule(childOf(assignment, 'right'), callee !== name || list !== undefined))
+    );
   };
   const isRowModule = (value: Node | null, listed: boolean): boolean => {
+    const list = listed && value ? moduleList(value) : null;
+    if (list) return list.items.every((item) => isRowModule(item, false));
     const call = value ? callOf(unwrap(value)) : null;
     if (!call) return false;
     const own = indexOf(owner.file).classes.get(call.method) ?? [];
@@ -61,12 +71,6 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
     }
     if (!/^((torch\.)?nn\.)?\w+$/.test(call.name)) return false;
     const made = torchName(call);
-    if (made === 'ModuleList') {
-      const [list] = call.positional;
-      const items =
-        list?.kind === 'list_comprehension' ? list.children.slice(0, 1) : list?.kind === 'list' ? list.children : [];
-      return listed && items.length > 0 && items.every((item) => isRowModule(item, false));
-    }
     if (listed && made !== 'Sequential') return false;
     const stages = made === 'Sequential' ? (call.splat ? null : call.positional) : [call.node];
     if (!stages) return false;
@@ -92,6 +96,10 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
       const [a, b] = [isRow(left), isRow(right)];
       return (a || b) && (a || isConstant(left)) && (b || isConstant(right));
     }
+    if (node.kind === 'conditional_expression') {
+      const [then, condition, otherwise] = node.children;
+      return !!then && !!condition && !!otherwise && isApart(condition) && isRow(then) && isRow(otherwise);
+    }
     const call = callOf(node);
     if (!call || call.splat) return false;
     const free = /^(torch|F|nn\.functional|torch\.nn\.functional)\.\w+$/.test(call.name);
@@ -107,13 +115,26 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
     return only !== undefined && more.length === 0 && call.keywords.size === 0 && isModule(call.callee) && isRow(only);
   };
 
-  /** `h = self.fc(x)`, also in a loop over layers. */
+  /** A condition that does not depend on the rows. */
+  const isApart = (condition: Node): boolean => [...rows].every((name) => occurrences(condition, name).length === 0);
+
+  /** `h = self.fc(x)`, also in a loop over layers, or on a condition. */
   const assigns = (statement: Node): boolean => {
     if (statement.kind === 'for_statement') {
       const body = childOf(statement, 'body')?.children ?? [];
-      const count = childOf(statement, 'right');
-      const range = count ? /^range\(len\(self\.\w+\)\)$/.test(textOf(count)) : false;
-      return range && statement.children.length === 3 && body.every(assigns);
+      const loop = loopOver(statement);
+      if (!loop || statement.children.length !== 3) return false;
+      loop.forEach((list, name) => walked.set(name, list));
+      return body.every(assigns);
+    }
+    if (statement.kind === 'if_statement') {
+      const [condition, ...blocks] = statement.children;
+      const bodies = blocks.map((block) => (block.kind === 'else_clause' ? childOf(block, 'body') : block));
+      return (
+        !!condition &&
+        isApart(condition) &&
+        bodies.every((body) => body?.kind === 'block' && body.children.every(assigns))
+      );
     }
     const [only] = statement.kind === 'expression_statement' ? statement.children : [];
     const [left, right] = only?.kind === 'assignment' ? [childOf(only, 'left'), childOf(only, 'right')] : [];
@@ -122,4 +143,21 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
     return true;
   };
   return { conditions, attributes, isRow, assigns };
+}
+
+/** `for i in range(len(self.layers))`, `for layer, norm in zip(self.layers, self.norms)`: the lists by the names of their items. */
+function loopOver(statement: Node): ReadonlyMap<string, string> | null {
+  const [left, right] = [childOf(statement, 'left'), childOf(statement, 'right')];
+  if (!left || !right) return null;
+  const names = left.kind === 'identifier' ? [textOf(left)] : left.children.map(textOf);
+  const text = textOf(right).replace(/\s+/g, '');
+  if (/^range\(len\(self\.\w+\)\)$/.test(text)) return new Map();
+  const counted = /^enumerate\((self\.\w+)\)$/.exec(text)?.[1];
+  if (counted) return names.length === 2 ? new Map([[names[1] ?? '', counted]]) : null;
+  const lists = /^self\.\w+$/.test(text)
+    ? [text]
+    : (/^zip\((self\.\w+(?:,self\.\w+)*)\)$/.exec(text)?.[1]?.split(',') ?? []);
+  return lists.length > 0 && lists.length === names.length
+    ? new Map(names.map((name, i) => [name, lists[i] ?? '']))
+    : null;
 }

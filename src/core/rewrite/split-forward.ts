@@ -11,6 +11,9 @@ export interface Split {
   /** Where the input stands among the arguments of a call. */
   readonly position: number;
   readonly edits: readonly Edit[];
+  /** Where the layer is one of a list: how the class calls it. */
+  readonly layer?: string;
+  readonly conditions?: readonly string[];
 }
 
 /** Null when the layer is not the first thing that `callee` does with its input, and the only one. */
@@ -33,12 +36,7 @@ export function splitForward(callee: Node, { node, input, module }: Sink): Split
   const once = occurrences(callee, names[position + 1] ?? '').length === 2;
   if (!body || first !== statement || !once || /^async\b/.test(textOf(callee)) || !canHoist(node)) return null;
   const { text } = callee.file;
-  const unused = (base: string): string => {
-    let name = base;
-    for (let n = 2; new RegExp(`\\b${name}\\b`).test(text); n++) name = `${base}_${n}`;
-    return name;
-  };
-  const [method, projected] = [unused(`after_${layer}`), unused(`${layer}_out`)];
+  const [method, projected] = [unusedIn(callee, `after_${layer}`), unusedIn(callee, `${layer}_out`)];
   const others = list.slice(1).filter((_, i) => i !== position);
   const given = [textOf(node), ...names.slice(1).filter((_, i) => i !== position)];
   const [end, outer, inner] = [lineEnd(text), indentOf(callee), indentOf(statement)];
@@ -53,8 +51,15 @@ export function splitForward(callee: Node, { node, input, module }: Sink): Split
   return enclosing(callee, 'class_definition') ? { method, position, edits } : null;
 }
 
+/** A name that the file does not have: the one asked for, or with a number behind it. */
+export function unusedIn({ file }: Node, base: string): string {
+  let name = base;
+  for (let n = 2; new RegExp(`\\b${name}\\b`).test(file.text); n++) name = `${base}_${n}`;
+  return name;
+}
+
 /** ` -> Tensor` */
-function returned(callee: Node): string {
+export function returned(callee: Node): string {
   const type = childOf(callee, 'return_type');
   return type ? ` -> ${textOf(type)}` : '';
 }

@@ -106,6 +106,51 @@ describe('rewrites: products at the front of a module', () => {
     { tier: 'safe', text: /self\.net\.mlp\[1:\]/ },
   );
 
+  describe('in a loop over layers', () => {
+    const layers = ['self.layers = nn.ModuleList([nn.Linear(10, 8), nn.Linear(8, 8)])'];
+    const loop = (title: string, lines: readonly string[], expected: Expected, init = layers): void =>
+      check(title, { init, ...body(...lines) }, expected);
+    const cut = /self\.net\.layers\[0\]\.weight[^]*return self\.net\.after_layers\(item_part \+ user_part/;
+    const safe = (text: RegExp): Expected => ({ tier: 'safe', text });
+    const walk = ['for layer in self.layers:', '    x = layer(x).relu()', 'return x'];
+    loop('by layer', walk, safe(cut));
+    loop('by layer, in the method', walk, safe(/x = \(x if layer is self\.layers\[0\] else layer\(x\)\)\.relu\(\)/));
+    const count = [
+      'h = x',
+      'for i in range(len(self.layers)):',
+      '    y = self.layers[i](h)',
+      '    h = y.relu()',
+      'return h',
+    ];
+    loop('by number', count, safe(/y = h if i == 0 else self\.layers\[i\]\(h\)/));
+    loop(
+      'with others',
+      ['for layer, act in zip(self.layers, self.acts):', '    x = act(layer(x))', 'return x'],
+      safe(cut),
+      [...layers, 'self.acts = nn.ModuleList([nn.ReLU(), nn.Tanh()])'],
+    );
+    const listed = ['self.layers = nn.ModuleList([nn.Linear(10, 8) for _ in range(k)])'];
+    loop(
+      'as many as a number says',
+      walk,
+      { tier: 'suggestion', reason: /^`self\.net\.layers` holds a layer\.$/ },
+      listed,
+    );
+    loop('a residual', ['for layer in self.layers:', '    y = layer(x)', '    x = y + x[:, :8]', 'return x'], refused);
+    loop('the input behind it', ['h = x', ...walk.slice(0, 1), '    h = layer(h)', 'return h + x.sum()'], refused);
+    loop(
+      'a norm in front of it',
+      ['for layer in self.layers:', '    x = F.normalize(x)', '    x = layer(x)', 'return x'],
+      {
+        tier: 'none',
+      },
+    );
+    loop('an else', ['for layer in self.layers:', '    x = layer(x)', 'else:', '    x = x + 1', 'return x'], refused);
+    loop('from behind', ['for layer in reversed(self.layers):', '    x = layer(x)', 'return x'], { tier: 'none' });
+    loop('a list that grows', walk, { tier: 'none' }, ['self.layers = nn.ModuleList()', 'self.layers.append(nn.Linear(10, 8))']); // prettier-ignore
+    loop('a layer put in another place', walk, { tier: 'none' }, [...layers, 'self.layers[0] = nn.Tanh()']);
+  });
+
   describe('run as a whole', () => {
     const whole = (title: string, front: Front, expected: Expected): void =>
       check(title, { call: 'return self.net(u) + item', ...front }, expected, 'sink-broadcast');
