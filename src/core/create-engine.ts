@@ -9,7 +9,7 @@ import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
 import { modelOf } from './python/model';
-import { importedProducers } from './python/entries';
+import { type CallsProducer, importedProducers } from './python/entries';
 import { mayProduceReplicas } from './python/producers';
 import { type Node, positionOf } from './python/syntax';
 import { createJudge } from './judge/judge';
@@ -72,6 +72,9 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
     resetIds();
     let held: Held | undefined;
     const main = (): Held => (held ??= parsed());
+    let callsProducer: CallsProducer | null | undefined;
+    const imported = (): CallsProducer | null =>
+      callsProducer === undefined ? (callsProducer = importedProducers(text, importsOf(text), project)) : callsProducer;
     const project = openProject(path, () => main().model, library, options.files ?? null);
     try {
       const worthwhile =
@@ -79,8 +82,8 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         text.includes('ikbo:') ||
         mayProduceReplicas(text) ||
         bodiesOf(text) === null ||
-        importedProducers(text, importsOf(text), project) !== null;
-      return worthwhile ? judgeFile(project, main().file, library.quiet, options) : NOTHING;
+        imported() !== null;
+      return worthwhile ? judgeFile(project, main().file, imported(), library.quiet, options) : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
@@ -143,7 +146,13 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   };
 }
 
-function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], options: CheckOptions): Analysis {
+function judgeFile(
+  project: Project,
+  file: ParsedFile,
+  callsProducer: CallsProducer | null,
+  quiet: Library['quiet'],
+  options: CheckOptions,
+): Analysis {
   const notes: Note[] = [];
   const comments = file.commentsWith('ikbo:');
   const bindings = bindingsOf(comments);
@@ -161,6 +170,7 @@ function judgeFile(project: Project, file: ParsedFile, quiet: Library['quiet'], 
         if (!given.includes(name)) names.set(symbol, [...given, name]);
       },
     },
+    callsProducer,
     quiet,
   );
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);

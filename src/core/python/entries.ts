@@ -1,5 +1,5 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
-import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
+import type { Binding, ClassModel, FunctionModel } from './model';
 import { mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
 import { type Node, textOf } from './syntax';
@@ -10,12 +10,12 @@ const MAX_HEIRS = 3;
 const MAX_LEVELS = 8;
 
 /** A script, or the cells of a notebook. */
-export function worksAtTopLevel(project: Project, imported: RegExp | null): boolean {
+export function worksAtTopLevel(project: Project, callsProducer: CallsProducer | null): boolean {
   const statements = project.main.file.root.children.filter(
     (c) => !/^(function|class|decorated)_definition$/.test(c.kind),
   );
   const text = statements.map(textOf).join('\n');
-  return mayProduceReplicas(text) || (imported?.test(text) ?? false);
+  return mayProduceReplicas(text) || (callsProducer?.(text) ?? false);
 }
 
 /**
@@ -81,28 +81,39 @@ function calledIn(definition: Node): readonly string[] {
 
 const CALL = /(?<![.\w])(?:\w+\.)?(\w+)\(/g;
 
-/**
- * A pattern of the calls, in a text, of imported functions that may make replicas; null when there are none. `names` are
- * what the text binds.
- */
+/** Does a text call an imported function that may make replicas? */
+export type CallsProducer = (text: string) => boolean;
+
+/** Null when a text, which binds `names`, calls no imported function that may make replicas. */
 export function importedProducers(
   text: string,
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayBring'>,
-): RegExp | null {
-  const imported = new Map<string, ImportBinding>();
-  for (const [name, binding] of names)
-    if (binding.kind === 'import' && /^[a-z_]/.test(name) && !isOutside(binding)) imported.set(name, binding);
-  if (imported.size === 0) return null;
-  const calls = new Set<string>();
-  for (const [, call = ''] of text.matchAll(
-    new RegExp(`\\b((?:${[...imported.keys()].join('|')})(?:\\.\\w+)?)\\(`, 'g'),
-  ))
-    calls.add(call);
-  const makers = [...calls].filter((call) => {
-    const [name = '', member = null] = call.split('.');
-    const binding = imported.get(name);
-    return binding !== undefined && project.mayBring(binding, member);
+): CallsProducer | null {
+  const makers = [...names].flatMap(([name, binding]) => {
+    if (binding.kind !== 'import' || !/^[a-z_]/.test(name) || isOutside(binding)) return [];
+    return [...callsOf(name, text)].filter((call) =>
+      project.mayBring(binding, call === name ? null : call.slice(name.length + 1)),
+    );
   });
-  return makers.length > 0 ? new RegExp(`\\b(${makers.join('|').replaceAll('.', '\\.')})\\(`) : null;
+  return makers.length > 0 ? (part) => makers.some((call) => calls(part, call)) : null;
+}
+
+const isWord = (text: string, at: number): boolean => /\w/.test(text.charAt(at));
+
+/** `name` and `name.member` where a text calls them. A loop: patterns made for each text take longer to make than to use. */
+function callsOf(name: string, text: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
+    let end = at + name.length;
+    if (text[end] === '.') for (end++; isWord(text, end);) end++;
+    if (text[end] === '(' && !isWord(text, at - 1)) found.add(text.slice(at, end));
+  }
+  return found;
+}
+
+function calls(text: string, call: string): boolean {
+  for (let at = text.indexOf(`${call}(`); at >= 0; at = text.indexOf(`${call}(`, at + 1))
+    if (!isWord(text, at - 1)) return true;
+  return false;
 }

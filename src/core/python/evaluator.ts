@@ -10,7 +10,7 @@ import { attributeOf } from './attributes';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
-import { importedProducers, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
+import { type CallsProducer, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf } from './containers';
 import { Heap } from './heap';
@@ -43,8 +43,16 @@ export interface Evaluation {
   readonly onName: (symbol: string, name: string) => void;
 }
 
-/** `quietElsewhere` remembers, between files, which functions of other files return no replica of their own making. */
-export function evaluateFile(project: Project, evaluation: Evaluation, quietElsewhere: WeakMap<Node, Quiet>): void {
+/**
+ * `callsProducer` is of the main file's imports. `quietElsewhere` remembers, between files, which functions of other files
+ * return no replica of their own making.
+ */
+export function evaluateFile(
+  project: Project,
+  evaluation: Evaluation,
+  callsProducer: CallsProducer | null,
+  quietElsewhere: WeakMap<Node, Quiet>,
+): void {
   const made = new Map<ClassModel, { value: Value; state: State }>();
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
@@ -337,11 +345,10 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
   }
 
-  const imported = importedProducers(project.main.file.text, project.main.names, project);
   const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
-  const callsProducer = ({ node }: FunctionModel): boolean =>
-    imported?.test(node.file.text.slice(node.start, node.end)) ?? false;
-  const start = [...waiting].filter((f) => producesReplicas(f) || callsProducer(f));
+  const usesProducer = ({ node }: FunctionModel): boolean =>
+    callsProducer?.(node.file.text.slice(node.start, node.end)) ?? false;
+  const start = [...waiting].filter((f) => producesReplicas(f) || usesProducer(f));
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
       waiting.delete(model);
@@ -354,7 +361,7 @@ export function evaluateFile(project: Project, evaluation: Evaluation, quietElse
     next = usersOf(loud, waiting);
   }
 
-  if (worksAtTopLevel(project, imported)) {
+  if (worksAtTopLevel(project, callsProducer)) {
     steps = 0;
     exhausted = false;
     entry = project.main.file.root;

@@ -42,8 +42,14 @@ export type Found =
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
 
+/** Modules of Python and its usual company, for which no folder of a project is searched. */
+const INSTALLED =
+  /^(__future__|abc|argparse|asyncio|bisect|contextlib|csv|ctypes|dataclasses|datetime|enum|gc|glob|gzip|hashlib|heapq|importlib|inspect|io|matplotlib|multiprocessing|networkx|pathlib|pickle|pytest|re|requests|shutil|signal|sklearn|socket|subprocess|tempfile|threading|tqdm|traceback|typing_extensions|types|unittest|urllib|uuid|wandb|warnings|weakref|yaml)(\.|$)/;
+
+const isKnown = (module: string): boolean => EXTERNAL.test(module) || FOREIGN.test(module) || INSTALLED.test(module);
+
 /** Does an import bring what is known without its text: a library that the engine knows, or one without tensors? */
-export const isOutside = ({ module }: ImportBinding): boolean => EXTERNAL.test(module) || FOREIGN.test(module);
+export const isOutside = ({ module }: ImportBinding): boolean => isKnown(module);
 
 /** `open` gives the model of the main file: asked for only when something needs it, since it costs a parse. */
 export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
@@ -187,7 +193,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
 
   function followImport(binding: ImportBinding, from: string, hops: number): Found | null {
     const path = binding.name === null ? binding.module : `${binding.module}.${binding.name}`;
-    if (EXTERNAL.test(path) || FOREIGN.test(path)) return { kind: 'external', path };
+    if (isKnown(path)) return { kind: 'external', path };
     if (binding.name === null) {
       const target = moduleFile(binding.module, from);
       return target ? { kind: 'module', file: target } : { kind: 'external', path };
