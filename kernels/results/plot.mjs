@@ -1,4 +1,4 @@
-// Draws sweep.svg from the recorded sweeps beside it: `node kernels/results/plot.mjs`.
+// Draws sweep.svg from the recorded sweeps beside it: `node kernels/results/plot.mjs`; with --check, says whether it is up to date.
 // Linear compression at the published sizes, over batches (70 candidates a user) and over candidates a user (B 1024).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -62,14 +62,14 @@ const legend = ARMS.map(
     `<circle cx="${70 + (i % 2) * 300}" cy="${HEIGHT + 20 + 20 * Math.floor(i / 2)}" r="4" fill="${colour}"/>` +
     text(80 + (i % 2) * 300, HEIGHT + 24 + 20 * Math.floor(i / 2), title, 'start'),
 ).join('\n');
-writeFileSync(
-  new URL('sweep.svg', folder),
-  `<svg xmlns="http://www.w3.org/2000/svg" width="${2 * WIDTH}" height="${HEIGHT + 80}" font-family="sans-serif" font-size="12">
+const drawn = `<svg xmlns="http://www.w3.org/2000/svg" width="${2 * WIDTH}" height="${HEIGHT + 80}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
 ${panel('batch', 'Microseconds a candidate, by batch', 'candidates (70 a user)', 0)}
 ${panel('ratio', 'Microseconds a candidate, by ratio', 'candidates a user (of 1024)', WIDTH)}
 ${legend}
 ${text(70, HEIGHT + 68, `Linear compression, bf16, cache flushed before each call; ${environment.device.name}, ${environment.date.slice(0, 10)}`, 'start')}
 </svg>
-`,
-);
+`;
+const file = new URL('sweep.svg', folder);
+if (!process.argv.includes('--check')) writeFileSync(file, drawn);
+else if (readFileSync(file, 'utf8') !== drawn) throw new Error('sweep.svg is not what the recordings give: run node kernels/results/plot.mjs');

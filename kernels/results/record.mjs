@@ -24,18 +24,22 @@ const attention = (name, preset, arms, options) =>
   ['bf16', 'fp16'].map((type) => recording(`attention-${name}-${type}`, preset, 4, arms, [...options, '--dtype', type]));
 const sweep = (kind, values) => values.map((value) => recording(`linear-compression-${kind}-${value}`, `${kind}-${value}`, 1.5, SWEEP, [], 'flush'));
 
-/** Recordings of one group are made one after the other on one device. */
+/** Recordings of one group are made one after the other on one device; the longest come first. */
 const GROUPS = [
-  [recording('linear-compression-bf16', 'published', 6, null)],
-  [recording('linear-compression-fp16', 'published', 6, null, ['--dtype', 'fp16'])],
+  [
+    recording('attention-s2048-bf16', 'attention', 4, null),
+    ...attention('s2048', 'attention', ATTENTION, []).slice(1),
+    ...attention('uneven-unsorted', 'attention-uneven', UNEVEN, ['--grouping', 'unsorted']),
+  ],
   ...['bf16', 'fp16'].map((type) =>
     FIRST_LAYERS.map((shape, i) => recording(`concat-linear-${i + 1}-${type}`, 'concat-linear', 4, FIRST_LAYER, ['--shape', shape, '--dtype', type])),
   ),
-  [recording('attention-s2048-bf16', 'attention', 4, null), ...attention('s2048', 'attention', ATTENTION, []).slice(1), ...attention('uneven-unsorted', 'attention-uneven', UNEVEN, ['--grouping', 'unsorted'])],
-  ...[512, 1024, 4096, 8192].map((S) => attention(`s${S}`, 'attention', ATTENTION, ['--shape', `S=${S}`])),
+  ...['bf16', 'fp16'].map((type) => [recording(`linear-compression-${type}`, 'published', 6, null, ['--dtype', type])]),
+  sweep('batch', [256, 512, 1024, 2048, 3072, 4096]),
+  sweep('ratio', [2, 10, 100, 1000, 10000]),
+  ...[8192, 4096, 1024, 512].map((S) => attention(`s${S}`, 'attention', ATTENTION, ['--shape', `S=${S}`])),
   attention('d64', 'attention', ATTENTION, ['--shape', 'D=64']),
   attention('gqa', 'attention', ATTENTION.slice(0, 3), ['--shape', 'B=512,U=8,H=8,Hkv=2']),
-  [...sweep('batch', [256, 512, 1024, 2048, 3072, 4096]), ...sweep('ratio', [2, 10, 100, 1000, 10000])],
   [recording('linear-compression-uneven-bf16', 'published-uneven', 3, [...LINEAR, 'torch-decomposed-padded', 'torch-candidate-alone'])],
 ];
 
