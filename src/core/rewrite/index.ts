@@ -13,6 +13,7 @@ import { conditionsOfCalls } from './between';
 import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
 import { keepComments } from './comments';
+import { copyBehind } from './copy-behind';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
@@ -52,7 +53,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'broadcast-add', build: broadcastAdd, applies: (match) => isSum(match) && match.local },
     { id: 'expand', build: lazyCopy, across: true, applies: (match) => isSum(match) && !match.local },
   ],
-  IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast }],
+  IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast, apart: copyBehind }],
   IKB103: [
     { id: 'decompose', build: decompose },
     { id: 'ikbo', needs: LENS, build: catLinear },

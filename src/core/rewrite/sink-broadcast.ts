@@ -95,7 +95,7 @@ function requireMatrix(match: Match): void {
 }
 
 /** What must hold for a whole Sequential to work row by row, as far as its stages do not say so. */
-function rowWise(layer: Layer | null): readonly string[] {
+export function rowWise(layer: Layer | null): readonly string[] {
   if (!layer?.stages) return [];
   if (layer.stages === 'listed') return [`every stage of \`${layer.text}\` works row by row`];
   const taking = layer.stages.find(takesRowsTogether);
