@@ -1,55 +1,42 @@
 /** Which functions can make a replica at all: only those are evaluated, and what uses their results. */
 import type { FunctionModel } from './model';
 
-/**
- * What a replica is made by, cheap to test and rather too wide: a pattern, and words of which a text that matches has one.
- * To look for words takes a tenth of the time.
- */
-const PRODUCERS: readonly (readonly [words: readonly string[], pattern: RegExp])[] = [
+/** What a replica is made by. Cheap to test and rather too wide. */
+const PRODUCER = new RegExp(
   [
-    ['repeat', 'expand', 'tile', 'broadcast_t', 'index_select'],
-    /\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors)\b/,
-  ],
-  [['return_inverse'], /\breturn_inverse\b/],
-  [['searchsorted', 'bucketize', 'triu_indices'], /\b(searchsorted|bucketize|triu_indices)\b.*[\])]/],
-  [['arange('], /\barange\([^)\n]*\)\s*\/\//],
+    '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|tile|broadcast_to|index_select|broadcast_tensors)\\b',
+    '\\breturn_inverse\\b|\\b(searchsorted|bucketize|triu_indices)\\b.*[\\])]|\\barange\\([^)\\n]*\\)\\s*//',
+    // Rows picked by an index whose name says that it is many-to-one.
+    '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
+    '\\benable_gqa\\s*=\\s*True',
+    // Copies that ones or zeros ask for.
+    '\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)\\s*[*+]|[*+]\\s*(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
+    // The same tensor stacked or concatenated several times.
+    '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
+    '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
+  ].join('|'),
+);
+/** What takes longer to test, with what a text must have for it. */
+const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   // Rows of an edge index: taken by number, within a subscript, or unpacked.
   [
-    ['edge_index', 'edge_label_index'],
+    /edge(_label)?_index/,
     /\bedge(_label)?_index(\.t\(\))?\[(?!\s*:)|[\w\])]\[[^[\]\n'"]*\bedge(_label)?_index\b|^[ \t]*[([]?\w+[ \t]*,(?![^=\n]*\bedge(_label)?_index\b[^\n]*=)[^=\n]*=[^=\n(][^\n(]*\bedge(_label)?_index\b/m,
   ],
-  // Rows picked by an index whose name says that it is many-to-one.
-  [
-    ['_type]', '_types]', '_to_', '_idx]', '_index]', '_indices]'],
-    /\[(?:self\.)?(edge_types?|rel(ation)?_types?|\w*_to_\w+|(user|session|request|query)_(idx|index|indices))\]/,
-  ],
-  [['enable_gqa'], /\benable_gqa\s*=\s*True/],
-  // Copies that ones or zeros ask for.
-  [
-    ['ones(', 'zeros(', 'ones_like(', 'zeros_like('],
-    /\b(new_)?(ones|zeros)(_like)?\([^()\n]*\)\s*[*+]|[*+]\s*(\w+\.)?(new_)?(ones|zeros)(_like)?\(/,
-  ],
   // Copies written into slices of a tensor that was made empty.
-  [['empty(', 'zeros('], /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
-  // The same tensor stacked or concatenated several times.
-  [
-    ['stack(', 'cat(', 'concatenate('],
-    /\b(stack|cat)\(\s*\[\s*[\w.]+\s*\]\s*\*|\b(stack|cat|concat|concatenate)\(\s*[[(]\s*(?<twice>[\w.]+)\s*,\s*\k<twice>\b/,
-  ],
+  [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
+  // Rows picked by an index that the same function sums by.
+  [/\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/, /\w\[\w+\]/],
+  // Half precision, as far as a text says so: widths of concatenations then matter.
+  [/\bautocast\b|\.half\(|\bb?float16\b/, /\bcat(enate)?\(/],
 ];
-/** Rows picked by an index that the same function sums by. */
-const SCATTERED = /\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/;
-/** Half precision, as far as a text says so: widths of concatenations then matter. */
-const HALF = /\bautocast\b|\.half\(|\bb?float16\b/;
+/** A product that may broadcast a parameter inside. */
+const PRODUCT = /\bmatmul\b/;
 
-function produces(text: string, whole: string): boolean {
-  if (PRODUCERS.some(([words, pattern]) => words.some((word) => text.includes(word)) && pattern.test(text)))
-    return true;
-  if (SCATTERED.test(text) && /\w\[\w+\]/.test(text)) return true;
-  if (HALF.test(text) && /\bcat(enate)?\(/.test(text)) return true;
-  // A product that may broadcast a parameter inside.
-  return text.includes('matmul') && whole.includes('Parameter(');
-}
+const produces = (text: string, whole: string): boolean =>
+  PRODUCER.test(text) ||
+  PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
+  (PRODUCT.test(text) && whole.includes('Parameter('));
 
 /** Can any function of a file with this text make a replica? If not, and what it imports cannot, no parse is needed. */
 export const mayProduceReplicas = (text: string): boolean => produces(text, text);
