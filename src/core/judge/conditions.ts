@@ -19,6 +19,9 @@ export function needed(when: readonly string[], ways: readonly (readonly string[
       );
 }
 
+/** What is made under one condition and used under its opposite is never used. */
+export const isImpossible = (when: readonly string[]): boolean => when.some((text) => when.includes(negated(text)));
+
 /** Those that no way does without. */
 export const common = (when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] =>
   when.filter((text) => ways.every((way) => way.includes(text)));

@@ -9,7 +9,7 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { common, isFirstPass, needed, standing } from './conditions';
+import { common, isFirstPass, isImpossible, needed, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
@@ -46,7 +46,8 @@ export function createJudge(): Judge {
       if (event.advice && !advised.has(event.node)) advised.set(event.node, event);
       for (const operand of event.operands) {
         for (const hit of operand.hits) {
-          const { origin } = hit.replica;
+          const { origin, when } = hit.replica;
+          if (isImpossible(when)) continue;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const candidate = { event, operand, hit, materialized: hit.replica.written !== null || hit.copiedInside };
           const before = byOrigin.get(key);
@@ -81,7 +82,10 @@ const rank = ({ event, hit, materialized }: Candidate): number =>
  * if it is reached as often: behind `if .. elif ..` without an `else` stands what is left when neither ran.
  */
 const better = (a: Candidate, b: Candidate): boolean =>
-  rank(a) > rank(b) && !(sameKind(a, b) && a.hit.replica.when.length > b.hit.replica.when.length);
+  rank(a) > rank(b) && !(sameKind(a, b) && (a.hit.replica.when.length > b.hit.replica.when.length || isLess(a, b)));
+
+/** What reaches one product as it is and another one as a part of something else is said of the first. */
+const isLess = (a: Candidate, b: Candidate): boolean => a.hit.via === 'block' && b.hit.via === 'whole';
 
 const sameKind = (a: Candidate, b: Candidate): boolean =>
   a.materialized === b.materialized && (a.hit.via === 'rows') === (b.hit.via === 'rows');

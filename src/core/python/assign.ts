@@ -2,8 +2,10 @@
 import { UNKNOWN_SHAPE, carriesReplica, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
-import { asString, asTensor, nameSymbol, placeOf } from './access';
+import { asNumber, asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
+import { kept } from './builtins';
+import { carries } from './calls';
 import { overwrite } from './in-place';
 import type { Frame, Run } from './run';
 import { writtenSlices } from './slice-writes';
@@ -145,7 +147,8 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   if (value.kind === 'int') nameSymbol(value.dim, textOf(name), run);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item?.kind === 'object') {
-    const attributes = new Map(item.attributes).set(textOf(name), labelled(value, textOf(target)));
+    const stays = frame.building && carries(value, frame, run) ? kept(value) : value;
+    const attributes = new Map(item.attributes).set(textOf(name), labelled(stays, textOf(target)));
     frame.state.heap.set(owner.id, { ...item, attributes });
   } else if (owner.kind === 'tensor' && /^(data|requires_grad)$/.test(textOf(name)))
     overwrite(owner, tensor(withoutReplicas(owner.shape)), frame);
@@ -164,13 +167,12 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
       if (key !== null) entries.set(key, value);
       frame.state.heap.set(owner.id, { ...item, entries, open: item.open || key === null });
     } else if (item.kind === 'list') {
-      const at = run.evaluate(index, frame);
-      const n = at.kind === 'int' && at.dim?.length === 0 ? 0 : null;
-      const items =
-        n === 0 && item.items.length > 0
-          ? [value, ...item.items.slice(1)]
-          : item.items.map((old) => (old.kind === 'ref' || old.kind === 'layer' ? old : unknown()));
-      frame.state.heap.set(owner.id, { kind: 'list', items, open: true, tag: item.tag });
+      const n = index.kind === 'slice' ? null : asNumber(run.evaluate(index, frame));
+      const isOne = n !== null && n >= 0 && n < item.items.length;
+      const items = item.items.map((old, i) =>
+        isOne ? (i === n ? value : old) : old.kind === 'ref' || old.kind === 'layer' ? old : unknown(),
+      );
+      frame.state.heap.set(owner.id, { kind: 'list', items, open: item.open || !isOne, tag: item.tag });
     } else if (item.kind === 'object' && key !== null) {
       frame.state.heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, value) });
     }

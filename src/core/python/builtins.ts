@@ -162,7 +162,7 @@ export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; 
 }
 
 /** What a constructor stores was copied once, when the model was built. */
-const kept = (value: Value): Value =>
+export const kept = (value: Value): Value =>
   value.kind === 'tensor'
     ? tensor(withoutReplicas(value.shape), {
         content: value.content === 'data' ? 'constant' : value.content,

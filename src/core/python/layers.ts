@@ -14,7 +14,9 @@ export function layerName(name: string): string | null {
   if (operatorNamed(name)?.torch.includes(name) && name.startsWith('nn.')) return name;
   const last = name.split('.').pop() ?? '';
   if (
-    /^(Linear|ColumnParallelLinear|RowParallelLinear|ReplicatedLinear|QuantLinear|Linear8bitLt|Linear4bit)$/.test(last)
+    /^(Linear|(Merged)?ColumnParallelLinear|QKVParallelLinear|RowParallelLinear|ReplicatedLinear|QuantLinear|Linear8bitLt|Linear4bit)$/.test(
+      last,
+    )
   )
     return 'nn.Linear';
   if (last === 'ConvModule') return 'nn.ConvModule';

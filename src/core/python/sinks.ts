@@ -303,7 +303,10 @@ function attentionSink(applied: Applied): Value {
     ['key', 'k'],
     ['value', 'v'],
   ] as const;
-  const bhsd = operator.name === 'scaled_dot_product_attention' || operator.name === 'flex_attention';
+  const layout = operator.name === 'sageattn' ? argument(args, 3, 'tensor_layout') : undefined;
+  const bhsd =
+    /^(scaled_dot_product_attention|flex_attention|sageattn)$/.test(operator.name) &&
+    !(layout?.kind === 'string' && layout.value === 'NHD');
   const usual = operator.name === 'flash_attn_varlen_func' ? 3 : 4;
   const operands = names.map(([role, short], i): Operand => {
     const value = argument(args, i, role, short);

@@ -1,6 +1,6 @@
 /** `x[...]`: tensors, shapes, lists, dicts. A gather by a many-to-one index is a replica; other tensor indices are not. */
 import { type Dim, constant, subtract, valueOf } from '../tensor/dim';
-import { UNKNOWN_SHAPE, dimAt, knownAxis, position, rankOf, tensor } from '../tensor/shape';
+import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
@@ -67,7 +67,12 @@ function sequence(items: readonly Value[], open: boolean, index: Node | undefine
   const value = run.evaluate(index, frame);
   const at = asNumber(value);
   if (at !== null) return (at < 0 && open ? undefined : items[at < 0 ? at + items.length : at]) ?? unknown();
-  return items[0] ?? unknown();
+  const [any] = items;
+  // Which one it is is not known: not the one that `items[0]` is.
+  if (any?.kind === 'tensor') return { ...any, id: freshId() };
+  return any?.kind === 'unknown' && items.length + Number(open) > 1
+    ? unknown(any.label, any.foreign)
+    : (any ?? unknown());
 }
 
 function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): Value {

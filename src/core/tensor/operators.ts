@@ -136,6 +136,7 @@ export const OPERATORS: readonly Operator[] = [
     'flash_attn_func',
     'query key value dropout_p softmax_scale causal',
   ),
+  ...row('attention', 'sageattention.sageattn', 'sageattn', 'query key value tensor_layout is_causal'),
   ...row('attention', 'flash_attn.flash_attn_varlen_func', 'flash_attn_varlen_func', 'query key value'),
   ...row(
     'attention',

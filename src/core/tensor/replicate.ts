@@ -43,6 +43,11 @@ const all = (of: Tensor, extent: Dim, origin: Place, written: boolean, argument:
   replica: replica(of, { map: ALL, source: ONE, extent, origin, written, argument }),
 });
 
+const assuming = (axis: Axis, assumption: string): Axis => ({
+  ...axis,
+  replica: axis.replica && { ...axis.replica, assumptions: [...axis.replica.assumptions, assumption] },
+});
+
 /**
  * expand: stride-0 axes. An axis of size 1, or one that the tensor lacks, becomes a replica; one that is already of the
  * size stays. With several sizes that cannot be compared, which axis is expanded is not known, and none is said to be.
@@ -71,10 +76,12 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
     open.push(i);
     return { dim: axis.dim ?? size, replica: null };
   });
-  const [only] = open;
-  if (!sure && only !== undefined && open.length === 1) {
-    const size = sizes[only];
-    if (size !== undefined && size !== 'keep') axes[only] = all(t, size, place, false, only);
+  const [only, next] = open;
+  const chosen = open.length === 1 ? only : only === 0 && open.length === 2 && next === 1 ? next : undefined;
+  if (!sure && chosen !== undefined) {
+    const size = sizes[chosen];
+    const grown = size !== undefined && size !== 'keep' ? all(t, size, place, false, chosen) : undefined;
+    if (grown) axes[chosen] = chosen === only ? grown : assuming(grown, 'the expand keeps the size of the first axis');
   }
   return view(t, exactShape(axes), place);
 }
@@ -120,8 +127,8 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
 export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place): Tensor {
   const shape = reaching(t, counts.length - 1);
   const head = shape.head.map((axis, i): Axis => {
-    const times = counts[i] ?? 'keep';
-    if (times === 'keep') return axis;
+    const times = i < counts.length ? counts[i] : 'keep';
+    if (times === undefined || times === 'keep') return axis;
     if (isOne(axis.dim)) return all(t, times, place, true, i);
     const extent = multiply(times, axis.dim);
     return { dim: extent, replica: replica(t, { map: OTHER, source: axis.dim, extent, origin: place, written: true }) };

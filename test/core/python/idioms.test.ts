@@ -275,6 +275,60 @@ class Ranker(nn.Module):
         features[..., d:] = items
         return self.fc(features)  #= fc
 `,
+  'repeats in a list of ones': `
+def repeated(x, times, dim=0):
+    x = x.unsqueeze(dim)
+    counts = [1] * len(x.shape)
+    counts[dim] *= times
+    return x.repeat(*counts)  #! IKB301 -> bmm
+
+class Ensemble(nn.Module):
+    def __init__(self, members, a, b):
+        super().__init__()
+        self.members = members
+        self.weight = nn.Parameter(torch.zeros(members, a, b))
+    def forward(self, inputs):
+        return torch.bmm(repeated(inputs, self.members), self.weight)  #= bmm
+`,
+  'attention with quantized keys, heads behind the sequence': `
+from sageattention import sageattn
+
+def attend(q, k, v, n):
+    k = k.repeat_interleave(n, dim=2)  #! IKB202 -> sage
+    v = v.repeat_interleave(n, dim=2)  #! IKB202 -> sage
+    return sageattn(q, k, v, tensor_layout='NHD')  #= sage
+`,
+  'expanded to the sizes of two axes': `
+class Speaker(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, speaker):
+        x = torch.cat([x, speaker.expand(x.size(0), x.size(1), -1)], dim=-1)  #! IKB101 -> fc
+        return self.fc(x)  #= fc
+`,
+  'latents that are projected as they are, and later with what was added': `
+class Attention(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.to_q = nn.Linear(d, d)
+        self.to_kv = nn.Linear(d, 2 * d)
+    def forward(self, x, latents):
+        q = self.to_q(latents)  #= query
+        k, v = self.to_kv(x).chunk(2, dim=-1)
+        return F.scaled_dot_product_attention(q, k, v)
+
+class Resampler(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.latents = nn.Parameter(torch.zeros(1, 16, d))
+        self.attention = Attention(d)
+        self.out = nn.Linear(d, d)
+    def forward(self, x):
+        latents = self.latents.repeat(x.size(0), 1, 1)  #! IKB102 -> query
+        latents = self.attention(x, latents) + latents
+        return self.out(latents)
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -352,6 +406,41 @@ class Denoiser(nn.Module):
         if len(rows):
             queries[(rows.long(), places)] = labels
         return self.fc(queries)
+`,
+  'two of a list': `
+class Prompts(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, parts):
+        embeddings = []
+        for part in parts:
+            embeddings.append(torch.relu(part))
+        joined = embeddings[0]
+        for i in range(1, len(embeddings)):
+            joined = torch.cat([joined, embeddings[i]], dim=2)
+        return self.fc(joined)
+`,
+  'a way that is never taken': `
+class Guided(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, text, empty, n, guided):
+        both = text
+        if guided:
+            empty = empty.repeat(n, 1, 1)
+        else:
+            both = self.fc(empty)
+        return both
+`,
+  'made once, when the model is': `
+class Rotation(nn.Module):
+    def __init__(self, blocks, size):
+        super().__init__()
+        self.identity = torch.eye(size).unsqueeze(0).repeat(blocks, 1, 1)
+    def forward(self, x):
+        return torch.bmm(self.identity, x)
 `,
 };
 
