@@ -23,9 +23,15 @@ export function importIkbo(at: Node): Imported {
 
 /** What stands against a call of another package, as a condition. */
 export function conditionsOfIkbo(file: Node): readonly string[] {
-  return /\bjit\.(script|ignore|export|unused)/.test(file.file.text)
-    ? ['the model is not compiled by TorchScript, which cannot compile ikbo_lens']
-    : [];
+  const { text } = file.file;
+  return [
+    ...(/\bjit\.(script|ignore|export|unused)/.test(text)
+      ? ['the model is not compiled by TorchScript, which cannot compile ikbo_lens']
+      : []),
+    ...(/\bsymbolic_trace\b|\btorch\.fx\b/.test(text)
+      ? ['the model is not traced by torch.fx, which cannot follow ikbo_lens']
+      : []),
+  ];
 }
 
 /** `torch` as the file calls it, null when it is not imported as a whole, or stands for something else at `at`. */

@@ -10,6 +10,12 @@ const body = (...lines: string[]): readonly string[] => [
   'return self.fc(torch.cat([u, item], dim=-1))',
 ];
 
+const traced: Model = { head: ['from torch.fx import symbolic_trace'] };
+describe('rewrites: what cannot follow ikbo_lens', () => {
+  it('torch.fx', () => expectRewrite(modelText(traced), 'ikbo', { tier: 'suggestion', reason: /traced by torch\.fx/ }));
+  it('but plain PyTorch', () => expectRewrite(modelText(traced), 'decompose', { tier: 'safe' }));
+});
+
 describe('rewrites: names that stand for something else where the new lines go', () => {
   const long: Expected = { tier: 'safe', text: /torch\.nn\.functional\.linear\(/ };
   check('the usual `F`', {}, { tier: 'safe', text: /[^.]\bF\.linear\(/ });
