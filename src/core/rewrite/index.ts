@@ -14,6 +14,7 @@ import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
 import { keepComments } from './comments';
 import { copyBehind } from './copy-behind';
+import { copySequences, isOfSequences } from './copy-sequences';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
@@ -53,7 +54,13 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'broadcast-add', build: broadcastAdd, applies: (match) => isSum(match) && match.local },
     { id: 'expand', build: lazyCopy, across: true, applies: (match) => isSum(match) && !match.local },
   ],
-  IKB102: [{ id: 'sink-broadcast', build: sinkBroadcast, apart: copyBehind }],
+  IKB102: [
+    {
+      id: 'sink-broadcast',
+      build: (match) => (isOfSequences(match) ? copySequences(match) : sinkBroadcast(match)),
+      apart: copyBehind,
+    },
+  ],
   IKB103: [
     { id: 'decompose', build: decompose },
     { id: 'ikbo', needs: LENS, build: catLinear },

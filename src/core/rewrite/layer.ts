@@ -83,7 +83,7 @@ export function layerOf(match: Match): Layer | null {
 }
 
 /** What of the modules that multiply is known to project inside, where nothing can be split. */
-function notLinear(text: string, made: string): string {
+export function notLinear(text: string, made: string): string {
   if (/(GRU|LSTM|RNN)(Cell)?\b/.test(made))
     return `\`${text}\` is made by ${made}, which multiplies its input by all gates inside; it takes no product of a part`;
   if (/(Attention|Transformer\w*)\b/.test(made))
@@ -140,7 +140,7 @@ function wrapperLinesOf(file: SourceFile): readonly WrapperLine[] {
 }
 
 /** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
-function wrappers(file: SourceFile, of: string, text: string, constructor: Node | null): readonly string[] {
+export function wrappers(file: SourceFile, of: string, text: string, constructor: Node | null): readonly string[] {
   const lines = wrapperLinesOf(file);
   // `m.fc` elsewhere names the layer too, and so does the variable that it was made under.
   const names = [escape(text.replace(/^self(?=\.)/, ''))];
