@@ -19,8 +19,9 @@ export function needed(when: readonly string[], ways: readonly (readonly string[
       );
 }
 
-/** What is made under one condition and used under its opposite is never used. */
-export const isImpossible = (when: readonly string[]): boolean => when.some((text) => when.includes(negated(text)));
+/** A text that stands there with its opposite is said of two values of one name, and tells a reader nothing. */
+export const plain = (when: readonly string[]): readonly string[] =>
+  when.filter((text) => !when.includes(negated(text)));
 
 /** Those that no way does without. */
 export const common = (when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] =>

@@ -9,7 +9,7 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { common, isFirstPass, isImpossible, needed, standing } from './conditions';
+import { common, isFirstPass, needed, plain, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
@@ -46,8 +46,7 @@ export function createJudge(): Judge {
       if (event.advice && !advised.has(event.node)) advised.set(event.node, event);
       for (const operand of event.operands) {
         for (const hit of operand.hits) {
-          const { origin, when } = hit.replica;
-          if (isImpossible(when)) continue;
+          const { origin } = hit.replica;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const candidate = { event, operand, hit, materialized: hit.replica.written !== null || hit.copiedInside };
           const before = byOrigin.get(key);
@@ -124,7 +123,7 @@ function matchOf(
   if (code === 'IKB101' && isProjectedSum(form)) return null;
   const when = needed(replica.when, ways);
   const shown = standing(
-    common(when, ways),
+    plain(common(when, ways)),
     path.map((step) => step.node),
   );
   return {

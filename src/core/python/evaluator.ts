@@ -7,7 +7,7 @@ import { mapForm, mapReplicas, step } from '../tensor/pointwise';
 import type { Replica, Tensor } from '../tensor/value';
 import { givenAs, placeOf } from './access';
 import { attributeOf } from './attributes';
-import { bind, unknownParameters } from './arguments';
+import { bind, parametersOf, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import { type CallsProducer, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
@@ -179,7 +179,7 @@ export function evaluateFile(
     active.pop();
     adoptHeap(frame, inner);
     const value = returned(inner);
-    if (!given && !frame.building && !carries(value, frame, run)) quiet.add(model.node);
+    if (!given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main
       ? broughtHome(value, args, node, frame.file)
       : value;
@@ -342,7 +342,8 @@ export function evaluateFile(
     active.push(model.node);
     runBlock(body, frame, run);
     active.pop();
-    if (!frame.returns.some(({ value }) => carries(value, frame, run))) quiet.add(model.node);
+    const isLoud = frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
+    if (!isLoud) quiet.add(model.node);
   }
 
   const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
@@ -368,6 +369,12 @@ export function evaluateFile(
     runBlock(project.main.file.root, emptyFrame(project.main), run);
   }
 }
+
+/** `spread(x, dim, n)`: along which axis it copies, and whether it does, is known where it is called. */
+const copiesAlongParameter = (model: FunctionModel): boolean =>
+  model.node.end - model.node.start < SHORT &&
+  producesReplicas(model) &&
+  parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
 
 /** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
 const isTiny = (node: Node): boolean => node.end - node.start < 100;

@@ -329,6 +329,19 @@ class Resampler(nn.Module):
         latents = self.attention(x, latents) + latents
         return self.out(latents)
 `,
+  'a helper that copies along the axis that it is told': `
+def spread(rows, dim: int, count: int):
+    return rows.unsqueeze(dim).repeat_interleave(count, dim=dim)  #! IKB102 -> net
+
+class Model(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(d, 8), nn.ReLU(), nn.Linear(8, 2))
+    def forward(self, x, n=None):
+        if n is not None:
+            x = spread(x, 1, n)
+        return self.net(x)  #= net
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -420,19 +433,6 @@ class Prompts(nn.Module):
         for i in range(1, len(embeddings)):
             joined = torch.cat([joined, embeddings[i]], dim=2)
         return self.fc(joined)
-`,
-  'a way that is never taken': `
-class Guided(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.fc = nn.Linear(d, d)
-    def forward(self, text, empty, n, guided):
-        both = text
-        if guided:
-            empty = empty.repeat(n, 1, 1)
-        else:
-            both = self.fc(empty)
-        return both
 `,
   'made once, when the model is': `
 class Rotation(nn.Module):
