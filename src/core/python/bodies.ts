@@ -56,12 +56,11 @@ export function bodiesOf(text: string): readonly Body[] | null {
   let hasBareReturns = false;
 
   const close = (indent: number, next: number): void => {
-    const outermost = open.find((o) => o.indent >= indent)?.indent ?? 0;
     for (let top = open.at(-1); top && top.indent >= indent; top = open.at(-1)) {
       open.pop();
       if (top.start === null) continue;
       functions--;
-      if (top.from !== null && !top.whole && commentIndent <= outermost && codeEnd - top.from >= WORTHWHILE)
+      if (top.from !== null && !top.whole && commentIndent <= indent && codeEnd - top.from >= WORTHWHILE)
         bodies.push({ start: top.start, from: top.from, end: codeEnd, to: next });
     }
   };

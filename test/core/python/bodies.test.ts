@@ -36,6 +36,7 @@ const TEXTS: Readonly<Record<string, readonly [text: string, names: readonly str
   'comments at the margin': [`${method('f', '')}# one\n\n# two\n${method('g', '')}`, ['f', 'g']],
   'a comment behind the last statement': [`${method('f', '').trimEnd()}  # why\n${method('g', '')}`, ['g']],
   'a comment of the class behind its last method': [`class C:\n${method('f', '    ')}    # end\n`, []],
+  'a comment of a branch behind its last function': [`if a:\n${method('f', '    ')}    # end\nx = 1\n`, []],
   'carriage returns': [`import torch\n${method('f', '')}z = 1\n`.replaceAll('\n', '\r\n'), ['f']],
   'lone carriage returns': [`import torch\n${method('f', '')}z = 1\r${method('g', '')}`, []],
   tabs: [`class A:\n\tdef f(self):\n${block('\t\t', LONG)}\tdef g(self):\n${block('\t\t', LONG)}`, ['f', 'g']],
@@ -107,7 +108,7 @@ describe('bodies of functions', () => {
       .map((pieces) => pieces.map((p) => p.replace(/[^\n]$/, '$&\n')).join(''));
     fc.assert(
       fc.property(text, (one) => check(parser, one)),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 });
