@@ -105,6 +105,8 @@ export interface Sink {
     readonly written: (value: string) => string;
     readonly edits: readonly { readonly start: number; readonly end: number; readonly text: string }[];
   };
+  /** Where the module that is called concatenates its arguments: what it is given for each block. */
+  readonly operands?: readonly Node[];
   /** Of a callee that is not known: the keyword that says what it does with the copies (`query_embeds`). */
   readonly keyword: string | null;
 }

@@ -80,7 +80,7 @@ function readOperands(match: Match, draft: Draft) {
     refuse(`line ${lineOf(made.value)} stands between the concatenation and the product`);
   }
   const list = call.positional[0] ?? call.keywords.get('tensors') ?? null;
-  const operands = elements(list);
+  const operands = sink.operands ?? elements(list);
   if (!list || !operands) refuse(`the list that line ${lineOf(call.node)} concatenates is not written out there`);
   if (operands.length !== form.blocks.length) refuse('the concatenation is nested in another one');
 
@@ -91,8 +91,9 @@ function readOperands(match: Match, draft: Draft) {
     refuse(
       `\`${shortly(mixed[0])}\` is cast, \`${shortly(mixed[1])}\` is not: the concatenation brings both to one type`,
     );
-  const site = statementOf(call.node);
-  const gone = removeDefinitions(draft, made.definitions);
+  // What the module that is called concatenates itself stays where it is.
+  const site = statementOf(sink.operands ? sink.node : call.node);
+  const gone = sink.operands ? true : removeDefinitions(draft, made.definitions);
   return { form, call, operands, made, site, gone };
 }
 

@@ -25,6 +25,7 @@ import { inOrder } from './edit';
 import { einsumProduct } from './implicit-product';
 import { lazyCopy } from './lazy-copy';
 import { lift } from './lift';
+import { liftConcatenation } from './lift-concatenation';
 import { padWidth } from './pad-width';
 import { Refusal, refuse } from './refusal';
 import { sinkBroadcast } from './sink-broadcast';
@@ -94,6 +95,10 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   IKB401: [{ id: 'pad-width', build: padWidth }],
 };
 
+/** Only what splits can do without the concatenation. */
+const liftedConcatenation = (match: Match): Match | null =>
+  match.code === 'IKB101' && !isSum(match) ? liftConcatenation(match) : null;
+
 /** True for a fused call; attention that is written out is two products. */
 function isAttention({ sink }: Match): boolean {
   return sink.kind === 'attention';
@@ -108,7 +113,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
       try {
         if (needs && torch && isOlder(torch, needs.torch))
           refuse(`${needs.what} needs torch ${needs.torch.join('.')}, and the project runs on ${torch.join('.')}, too`);
-        const match = found.local || across ? found : (lift(found) ?? found);
+        const match = found.local || across ? found : (lift(found) ?? liftedConcatenation(found) ?? found);
         const { file } = across ? match.origin : match.sink.node;
         const inPlace = apart && (!match.local || match.facts.apart === 'branch') ? apart : null;
         const build = inPlace ?? usual;

@@ -153,7 +153,7 @@ function callsOf(scope: Node, name: string | null): readonly Call[] {
 }
 
 /** The operand is `target`, a name for it, or a view of it. */
-function leadsTo(operand: Node | undefined, target: Node): boolean {
+export function leadsTo(operand: Node | undefined, target: Node): boolean {
   if (!operand) return false;
   const { value } = trace(operand);
   if (value.start <= target.start && target.end <= value.end && value.file === target.file) {
