@@ -16,7 +16,7 @@
 // Resident: K fits the weight ring (64 x slots: 256 for Width 256, 512 for 128), and a row's result does not depend on its
 // position. Otherwise warpgroup 1 sums K in another cyclic order than warpgroup 0.
 //
-// Shared memory (Width = 256): W ring 4 x 32 KiB, x ring 4 x 16 KiB, staging 2 x 2 x 8 KiB = 224 KiB.
+// Shared memory (Width = 256): W ring 4 x 32 KiB, x rings 2 x 4 x 8 KiB, staging 4 x 8 KiB = 224 KiB.
 // Registers (Width = 256): 128 accumulators + 32 of the addend per consumer thread; 232 for consumers, 40 for the others.
 #include "concat_linear.h"
 
@@ -62,14 +62,13 @@ struct AddendPart {
 };
 
 template <typename T, int Width, bool Resident>
-IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident, Resident> &consumer,
+IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident> &consumer,
                          const RingTiles &tiles, const ConcatLinearWork &work, int first_column) {
     constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
     constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
     const RingMemory<ConcatShape<Width>> &memory = consumer.memory;
     const int warpgroup = consumer.warpgroup, lane = consumer.thread % 32, warp = consumer.thread / 32;
     const Epilogue &epilogue = work.epilogue;
-    Ring<ConcatShape<Width>::stagings> staging;
 
     const int before = work.ring.k_blocks - 1;  // K blocks before the last one of the tile, whichever comes first
 
@@ -118,6 +117,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident,
         consumer.template tile<kRingBlockK / kStepK>(d, before, 0, [] {}, [&] {
             const bool last = warpgroup == 1 && tile + 1 == tiles.count;  // nobody waits for that turn
             if (Resident && !last) consumer.pass_turn();
+            consumer.await_staging(tile);
         });
         if (tile == 0) {
             if (work.part.blocks > 0) {
@@ -146,7 +146,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident,
         }
 
 #pragma unroll
-        for (int part = 0; part < kParts; ++part, staging.advance()) {
+        for (int part = 0; part < kParts; ++part) {
             float *values = d + part * kPartRegisters;
             if (epilogue.addends > 0 && part % kAhead == 0) {
 #pragma unroll
@@ -159,17 +159,15 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident,
 #pragma unroll
                 for (int i = 0; i < kPartRegisters; ++i) values[i] = activate(values[i], epilogue.activation);
             }
-            const uint32_t buffer = memory.staging(warpgroup, staging.slot);
+            const uint32_t buffer = memory.staging(part);
             const int row = warp * 16 + (lane & 7) + 8 * ((lane >> 3) & 1);
-            barrier_wait(memory.staging_free(warpgroup, staging.slot), staging.parity ^ 1);
 #pragma unroll
             for (int j = 0; j < kGroups; j += 2) {
                 const float *v = values + 4 * j;
                 store_matrix_x4(buffer + row * 128 + (((j + (lane >> 4)) ^ (row & 7)) << 4), pack<T>(v[0], v[1]),
                                 pack<T>(v[2], v[3]), pack<T>(v[4], v[5]), pack<T>(v[6], v[7]));
             }
-            fence_shared_for_copies();
-            barrier_arrive(memory.staged(warpgroup, staging.slot));
+            barrier_arrive(memory.staged(part));
         }
     }
     if (!Resident) consumer.skip(work.ring.skew * (1 - warpgroup));
@@ -184,14 +182,14 @@ template <typename T, int Width, bool Resident>
 IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
     using Shape = ConcatShape<Width>;
-    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
+    const RingMemory<Shape> memory{__shfl_sync(0xffffffffu, (shared_address(bytes) + 1023) & ~1023u, 0)};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles part_tiles(work.part.ring), tiles(work.ring);
     const PartTile part(work.part, part_tiles, rank, Width);
     const int first_column = (tiles.width_pair * 2 + rank) * Width;
     const auto locate = [](int chunk) { return chunk * kRingChunk; };  // first row
 
-    if (threadIdx.x == 0) memory.template init_barriers<Resident>();
+    if (threadIdx.x == 0) memory.init_barriers();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
@@ -208,43 +206,37 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
                 tma_load_multicast(to, &maps.inputs->map[i], barrier, 0b11, (block - first_block) * kRingBlockK,
                                    row + rank * (kRingChunk / 2));
             };
-            Ring<Shape::input_slots> inputs;
             if (warp == 0) {
                 Ring<Shape::weight_slots> weights;
                 load_weights(memory, weights, part_tiles, work.part.ring, maps.part_weight, part.first_column, part.k_start);
                 if constexpr (Resident) {
                     load_weight_boxes(memory, weights, tiles.count > 0 ? work.ring.k_blocks : 0, work.ring, maps.weight,
                                       first_column, 0);
-                    load_inputs_of(1, memory, inputs, tiles, work.ring, rank, locate, load_box);
                 } else {
                     load_weights(memory, weights, tiles, work.ring, maps.weight, first_column);
                 }
-            } else if (warp == 3) {
-                if constexpr (Resident) {
-                    load_inputs_of(0, memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
-                    load_inputs_of(0, memory, inputs, tiles, work.ring, rank, locate, load_box);
-                } else {
-                    load_inputs(memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
-                    load_inputs(memory, inputs, tiles, work.ring, rank, locate, load_box);
-                }
-            } else {
-                store_outputs(memory, tiles, warp - 1, Width / kConcatStagedColumns, locate,
+            } else if (warp == 1) {
+                store_outputs(memory, tiles, locate,
                               [&](uint32_t from, int row, int part) {
                                   tma_store(maps.output, from, first_column + part * kConcatStagedColumns, row);
                               });
+            } else {
+                Ring<Shape::input_slots> inputs;
+                load_inputs(3 - warp, memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
+                load_inputs(3 - warp, memory, inputs, tiles, work.ring, rank, locate, load_box);
             }
         }
         __syncwarp();
     } else {
         more_registers<232>();
         const int thread = static_cast<int>(threadIdx.x) % 128;
-        RingConsumer<T, Shape, Major::K, Resident, false> walk{memory, work.part.ring, warpgroup, thread};
+        RingConsumer<T, Shape, Major::K, false> walk{memory, work.part.ring, warpgroup, thread};
         if (part_tiles.count > 0) {
-            multiply_parts<T, Width, Resident>(walk, part_tiles, work.part, part);
+            multiply_parts<T, Width>(walk, part_tiles, work.part, part);
             finish_parts<T, Width>(walk, work.part);
         }
-        RingConsumer<T, Shape, Major::K, Resident, Resident> consumer{memory,       work.ring,   warpgroup, thread,
-                                                                      walk.weights, walk.inputs, walk.weights};
+        RingConsumer<T, Shape, Major::K, Resident> consumer{memory,       work.ring,   warpgroup,   thread,
+                                                            walk.weights, walk.inputs, walk.weights};
         if (tiles.count > 0) consume<T, Width, Resident>(consumer, tiles, work, first_column);  // else nothing is loaded
         __syncwarp();
     }
@@ -263,13 +255,13 @@ template <typename T, int Width>
 IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, const ConcatPartsWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
     using Shape = ConcatShape<Width>;
-    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
+    const RingMemory<Shape> memory{__shfl_sync(0xffffffffu, (shared_address(bytes) + 1023) & ~1023u, 0)};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles tiles(work.ring);
     const PartTile part(work, tiles, rank, Width);
 
     let_next_grid_start();
-    if (threadIdx.x == 0) memory.template init_barriers<false>();
+    if (threadIdx.x == 0) memory.init_barriers();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
@@ -279,10 +271,10 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
             if (warp == 0) {
                 Ring<Shape::weight_slots> ring;
                 load_weights(memory, ring, tiles, work.ring, weight, part.first_column, part.k_start);
-            } else if (warp == 3) {
+            } else if (warp >= 2) {
                 Ring<Shape::input_slots> ring;
                 load_inputs(
-                    memory, ring, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
+                    3 - warp, memory, ring, tiles, work.ring, rank, [](int chunk) { return chunk * kRingChunk; },
                     [&](uint32_t to, uint32_t barrier, int row, int block) {
                         tma_load_multicast(to, input, barrier, 0b11, part.k_start + block * kRingBlockK,
                                            row + rank * (kRingChunk / 2));
@@ -292,9 +284,9 @@ IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, 
         __syncwarp();
     } else {
         more_registers<232>();
-        RingConsumer<T, Shape, Major::K, false, false> walk{memory, work.ring, warpgroup,
-                                                            static_cast<int>(threadIdx.x) % 128};
-        multiply_parts<T, Width, false>(walk, tiles, work, part);
+        RingConsumer<T, Shape, Major::K, false> walk{memory, work.ring, warpgroup,
+                                                     static_cast<int>(threadIdx.x) % 128};
+        multiply_parts<T, Width>(walk, tiles, work, part);
         __syncwarp();
     }
     cluster_sync();

@@ -13,7 +13,7 @@ constexpr int kConcatStagedColumns = 64;
 
 // The weight ring always holds 128 KiB or less: K up to 64 x slots stays resident.
 template <int Width>
-using ConcatShape = RingShape<Width, Width == 192 ? 4 : 1024 / Width, Width == 192 ? 6 : 4, kRingChunk * kConcatStagedColumns * 2, 2>;
+using ConcatShape = RingShape<Width, Width == 192 ? 4 : 1024 / Width, Width == 192 ? 6 : 4, kRingChunk * kConcatStagedColumns * 2, Width / kConcatStagedColumns>;
 
 constexpr int concat_weight_slots(int width) { return width == 192 ? 4 : 1024 / width; }
 constexpr int concat_shared_bytes(int width) {

@@ -34,17 +34,11 @@ struct SplitTiles {
 };
 
 // All tiles of one consumer warpgroup, straight from the registers.
-template <typename T, int Width, bool OwnInputs>
-IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatShape<Width>, ptx::Major::K, OwnInputs, false> &walk,
+template <typename T, int Width>
+IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatShape<Width>, ptx::Major::K, false> &walk,
                                 const RingTiles &tiles, const ConcatPartsWork &work, const PartTile &part) {
     using namespace ptx;
-    if (walk.warpgroup >= work.ring.consumers) {
-        if constexpr (OwnInputs) {
-            return walk.skip_weights(tiles.count * work.ring.k_blocks);
-        } else {
-            return walk.skip(tiles.count * work.ring.k_blocks);
-        }
-    }
+    if (walk.warpgroup >= work.ring.consumers) return walk.skip(tiles.count * work.ring.k_blocks);
     constexpr int kGroups = kConcatStagedColumns / 8;
     const int my_row = walk.thread / 32 * 16 + walk.thread % 32 / 4, pair = 2 * (walk.thread % 4);
     const bool rounded = work.ring.width_pairs == work.column_pairs;  // one split: nothing is left to add

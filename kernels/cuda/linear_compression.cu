@@ -13,7 +13,7 @@
 // The pipeline is that of split_rings.cuh with input = E^T, W streaming. The block with the K tail (LastSteps steps of 16)
 // lies mid-tile, since the K loop is cyclic. With skew the order of summation depends on the warpgroup; the host allows it
 // only where that is a function of the column alone, so a candidate's result never depends on its position in the batch.
-// Shared memory (Rows = 224): W ring 4 x 28 KiB, E ring 6 x 16 KiB, staging 2 x 2 x 4 KiB = 225.5 KiB.
+// Shared memory (Rows = 224): W ring 4 x 28 KiB, E rings 2 x 5 x 8 KiB, staging 7 x 4 KiB = 220 KiB.
 // Registers: 112 accumulators + 56 of the user part per consumer thread; 232 for consumers, 40 for the others.
 //
 // One launch, two phases through the same rings. First the user part, U times instead of B: its tiles leave their accumulators,
@@ -36,12 +36,34 @@ struct ChunkPlace {
         : matrix(chunk / chunks_per_matrix), column((chunk - matrix * chunks_per_matrix) * kRingChunk) {}
 };
 
+// The matrices and chunks in them that a warpgroup's tiles have, one after the other. It divides at the start only: a division
+// in each tile would delay the next products.
+struct ChunkWalk {
+    int matrix, chunk, matrix_step, chunk_step, chunks;
+
+    IKBO_DEVICE ChunkWalk(const RingTiles &tiles, int warpgroup, int chunks_per_matrix) : chunks(chunks_per_matrix) {
+        const int first = tiles.chunk(0, warpgroup), step = tiles.chunk(1, warpgroup) - first;
+        matrix = first / chunks;
+        chunk = first - matrix * chunks;
+        matrix_step = step / chunks;
+        chunk_step = step - matrix_step * chunks;
+    }
+    IKBO_DEVICE void advance() {
+        matrix += matrix_step;
+        chunk += chunk_step;
+        if (chunk >= chunks) {
+            chunk -= chunks;
+            ++matrix;
+        }
+    }
+};
+
 // One consumer warpgroup, in both phases.
 template <typename T, int Rows>
 struct Consumer {
     static constexpr int kVectors = Rows / 16;  // 16-byte vectors of a thread's fragment
     using Shape = CompressionShape<Rows>;
-    using Walk = RingConsumer<T, Shape, Major::MN, false, false>;
+    using Walk = RingConsumer<T, Shape, Major::MN, false>;
 
     const RingMemory<Shape> &memory;
     const LinearCompressionWork &work;
@@ -58,24 +80,27 @@ struct Consumer {
         return static_cast<uint4 *>(work.user_part) + tile * (kVectors * 128) + thread;
     }
 
-    // All tiles of a phase: `prefetch(tile)` runs in the middle of one, `finish(tile, d)` at its end.
-    template <int LastSteps, class Prefetch, class Finish>
-    IKBO_DEVICE void phase(const RingWork &ring, const RingTiles &tiles, const Prefetch &prefetch, const Finish &finish) {
+    // All tiles of a phase: `prefetch(tile)` runs in the middle of one, `issued(tile)` after its last product was issued,
+    // `finish(tile, d)` at its end.
+    template <int LastSteps, class Prefetch, class Issued, class Finish>
+    IKBO_DEVICE void phase(const RingWork &ring, const RingTiles &tiles, const Prefetch &prefetch, const Issued &issued,
+                           const Finish &finish) {
         if (tiles.count == 0) return;
         if (warpgroup >= ring.consumers) return walk.skip(tiles.count * ring.k_blocks);
-        const int start = (ring.first_block + ring.skew * warpgroup) % ring.k_blocks;
+        const int start = ring_start(ring, warpgroup);
         walk.skip(ring.skew * warpgroup);
 #pragma unroll 1
         for (int tile = 0; tile < tiles.count; ++tile) {
             float d[Rows / 2];
-            walk.template tile<LastSteps>(d, ring.k_blocks - 1 - start, start, [&] { prefetch(tile); }, [] {});
+            walk.template tile<LastSteps>(d, ring.k_blocks - 1 - start, start, [&] { prefetch(tile); },
+                                             [&] { issued(tile); });
             finish(tile, d);
         }
         walk.skip(ring.skew * (1 - warpgroup));
     }
 
     IKBO_DEVICE void users(const RingTiles &tiles) {
-        phase<kRingBlockK / kStepK>(work.users, tiles, [](int) {}, [&](int tile, const float (&d)[Rows / 2]) {
+        phase<kRingBlockK / kStepK>(work.users, tiles, [](int) {}, [](int) {}, [&](int tile, const float (&d)[Rows / 2]) {
             const int chunk = tiles.chunk(tile, warpgroup);
             if (chunk < work.user_count * work.chunks) {
                 uint4 *to = fragment(chunk);
@@ -91,17 +116,16 @@ struct Consumer {
 
     template <int LastSteps>
     IKBO_DEVICE void candidates(const RingTiles &tiles) {
-        Ring<Shape::stagings> staging;
         const int lane = thread % 32, warp = thread / 32;
-        const auto user_of = [&](int tile) {
-            return work.user_of[min(tiles.chunk(tile, warpgroup) / work.chunks, work.batch - 1)];
-        };
-        int next_user = user_of(0);  // read a tile ahead
-        uint4 addend[kVectors];      // kept while neighbouring candidates have the same user
+        ChunkWalk next(tiles, warpgroup, work.chunks);
+        const auto user_of_next = [&] { return work.user_of[min(next.matrix, work.batch - 1)]; };
+        int next_user = user_of_next();  // read a tile ahead
+        uint4 addend[kVectors];          // kept while neighbouring candidates have the same user
         int addend_chunk = -1;
         const auto prefetch = [&](int tile) {
-            const int chunk = next_user * work.chunks + tiles.chunk(tile, warpgroup) % work.chunks;
-            next_user = user_of(min(tile + 1, tiles.count - 1));
+            const int chunk = next_user * work.chunks + next.chunk;
+            next.advance();
+            next_user = user_of_next();
             if (tile == 0) walk.await(work.finished, work.user_tiles);
             if (chunk == addend_chunk) return;
             const uint4 *from = fragment(chunk);
@@ -109,7 +133,7 @@ struct Consumer {
             for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
             addend_chunk = chunk;
         };
-        phase<LastSteps>(work.candidates, tiles, prefetch, [&](int, float (&d)[Rows / 2]) {
+        phase<LastSteps>(work.candidates, tiles, prefetch, [&](int tile) { walk.await_staging(tile); }, [&](int, float (&d)[Rows / 2]) {
 #pragma unroll
             for (int v = 0; v < kVectors; ++v) {
                 const uint32_t words[4] = {addend[v].x, addend[v].y, addend[v].z, addend[v].w};
@@ -124,9 +148,8 @@ struct Consumer {
             const int column = 2 * warp + ((lane >> 3) & 1);
             const int row = (lane & 7) + 8 * (lane >> 4);
 #pragma unroll
-            for (int part = 0; part < Rows / kCompressionStagedRows; ++part, staging.advance()) {
-                const uint32_t buffer = memory.staging(warpgroup, staging.slot);
-                barrier_wait(memory.staging_free(warpgroup, staging.slot), staging.parity ^ 1);
+            for (int part = 0; part < Shape::parts; ++part) {
+                const uint32_t buffer = memory.staging(part);
 #pragma unroll
                 for (int half = 0; half < kCompressionStagedRows / 16; ++half) {
                     const int m = half * 16 + row, i = 4 * (part * (kCompressionStagedRows / 8) + half * 2);
@@ -134,8 +157,7 @@ struct Consumer {
                                                pack<T>(d[i + 2], d[i + 3]), pack<T>(d[i + 4], d[i + 5]),
                                                pack<T>(d[i + 6], d[i + 7]));
                 }
-                fence_shared_for_copies();
-                barrier_arrive(memory.staged(warpgroup, staging.slot));
+                barrier_arrive(memory.staged(part));
             }
         });
     }
@@ -149,13 +171,13 @@ template <typename T, int Rows, int LastSteps>
 IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
     using Shape = CompressionShape<Rows>;
-    const RingMemory<Shape> memory{(shared_address(bytes) + 1023) & ~1023u};
+    const RingMemory<Shape> memory{__shfl_sync(0xffffffffu, (shared_address(bytes) + 1023) & ~1023u, 0)};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles users(work.users), candidates(work.candidates);
     const int row_tile = candidates.width_pair * 2 + rank;
     const auto locate = [&](int chunk) { return ChunkPlace(chunk, work.chunks); };
 
-    if (threadIdx.x == 0) memory.template init_barriers<false>();
+    if (threadIdx.x == 0) memory.init_barriers();
     cluster_sync();
 
     if (warpgroup == kConsumers) {
@@ -166,10 +188,16 @@ IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
                 Ring<Shape::weight_slots> ring;
                 load_weights(memory, ring, users, work.users, maps.user_weight, row_tile * Rows);
                 load_weights(memory, ring, candidates, work.candidates, maps.weight, row_tile * Rows);
-            } else if (warp == 3) {
+            } else if (warp == 1) {
+                store_outputs(memory, candidates, locate,
+                              [&](uint32_t from, ChunkPlace at, int part) {
+                                  tma_store(maps.out, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
+                                            at.matrix);
+                              });
+            } else {
                 Ring<Shape::input_slots> ring;
                 const auto load = [&](const RingTiles &tiles, const RingWork &phase, const CUtensorMap *input) {
-                    load_inputs(memory, ring, tiles, phase, rank, locate,
+                    load_inputs(3 - warp, memory, ring, tiles, phase, rank, locate,
                                 [&](uint32_t to, uint32_t barrier, ChunkPlace at, int block) {
                                     tma_load_multicast(to, input, barrier, 0b11, at.column,
                                                        block * kRingBlockK + rank * (kRingBlockK / 2), at.matrix);
@@ -177,12 +205,6 @@ IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
                 };
                 load(users, work.users, maps.user);
                 load(candidates, work.candidates, maps.candidate);
-            } else {
-                store_outputs(memory, candidates, warp - 1, Rows / kCompressionStagedRows, locate,
-                              [&](uint32_t from, ChunkPlace at, int part) {
-                                  tma_store(maps.out, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
-                                            at.matrix);
-                              });
             }
         }
         __syncwarp();

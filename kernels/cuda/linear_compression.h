@@ -9,9 +9,12 @@ constexpr int kCompressionStagedRows = 32;                           // rows m o
 constexpr int kCompressionRows[] = {32, 64, 96, 128, 160, 192, 224}; // rows m of a block's tile
 
 template <int Rows>
-using CompressionShape = RingShape<Rows, 4, 6, kCompressionStagedRows * kRingChunk * 2, 2>;
+using CompressionShape = RingShape<Rows, 4, 5, kCompressionStagedRows * kRingChunk * 2, Rows / kCompressionStagedRows>;
 
-constexpr int compression_shared_bytes(int rows) { return CompressionShape<32>::bytes + 4 * (rows - 32) * kRingBlockK * 2; }
+constexpr int compression_shared_bytes(int rows) {
+    constexpr int per_part = CompressionShape<64>::bytes - CompressionShape<32>::bytes;
+    return CompressionShape<32>::bytes + (rows / kCompressionStagedRows - 1) * per_part;
+}
 static_assert(compression_shared_bytes(224) == CompressionShape<224>::bytes);
 
 struct LinearCompressionWork {

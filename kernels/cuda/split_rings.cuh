@@ -6,14 +6,15 @@
 // same chunks: each loads half of every input box and multicasts it to both. A cluster keeps its pair of weight tiles for
 // good, so the stream of weight boxes repeats and both warpgroups share it.
 //
-// Roles: warpgroups 0 and 1 consume; warp 8 loads the weight, warp 11 the inputs, warps 9 and 10 store what warpgroups 0 and 1
-// staged. Weight and inputs have rings of their own, because a slot of the one is worth more than a slot of the other.
+// Roles: warpgroups 0 and 1 consume; warp 8 loads the weight, warps 10 and 11 the inputs of warpgroups 1 and 0, warp 9 stores
+// what both staged. Weight and inputs have rings of their own, because a slot of the one is worth more than a slot of the other.
 //
-// Streaming weight: both warpgroups take every box of W, so their input boxes share a ring too. Warpgroup 1 runs `skew` K
-// blocks behind warpgroup 0, so that one multiplies during the other's epilogue; the K loop is cyclic, and warpgroup 1 starts
-// a tile at another block than warpgroup 0 (it sums in another order).
-// Resident weight: K fits the weight ring and is loaded once. Each warpgroup then has an input ring of its own, which fills
-// with its next tile during its epilogue, and the two take strict turns at the tensor cores. Both start at block 0.
+// Each warpgroup has an input ring of its own, which fills with its next tile during its epilogue.
+// Streaming weight: both warpgroups take every box of W. Warpgroup 1 runs `skew` K blocks behind warpgroup 0, so that one
+// multiplies during the other's epilogue, as far as the weight ring goes; the K loop is cyclic, and warpgroup 1 starts a tile
+// at another block than warpgroup 0 (it sums in another order).
+// Resident weight: K fits the weight ring and is loaded once, and the two take strict turns at the tensor cores. Both start at
+// block 0.
 //
 // Two products may follow each other through the same rings (the users' before the candidates'): everybody keeps its position.
 #pragma once
@@ -26,6 +27,8 @@ namespace ikbo {
 constexpr int kConsumers = 2;
 constexpr int kStepK = 16;
 
+// `base` comes out of a shuffle: the compiler then keeps it, and what follows from it, in uniform registers instead of reading it
+// anew in each K block.
 template <class S>
 struct RingMemory {
     uint32_t base;
@@ -34,24 +37,17 @@ struct RingMemory {
     IKBO_DEVICE uint32_t input(int slot, int warpgroup) const {
         return base + S::inputs + (slot * kConsumers + warpgroup) * S::input_box;
     }
-    IKBO_DEVICE uint32_t staging(int warpgroup, int buffer) const {
-        return base + S::staging + (warpgroup * S::stagings + buffer) * S::staging_bytes;
-    }
+    IKBO_DEVICE uint32_t staging(int part) const { return base + S::staging + part * S::staging_bytes; }
     IKBO_DEVICE uint32_t weight_full(int slot) const { return base + S::barriers + 8 * slot; }
     IKBO_DEVICE uint32_t weight_free(int slot) const { return weight_full(S::weight_slots + slot); }
-    // `ring` is 0 for the shared ring of a streaming weight, else the warpgroup.
-    IKBO_DEVICE uint32_t input_full(int ring, int slot) const {
-        return weight_full(2 * S::weight_slots + ring * S::input_slots + slot);
+    IKBO_DEVICE uint32_t input_full(int warpgroup, int slot) const {
+        return weight_full(2 * S::weight_slots + warpgroup * S::input_slots + slot);
     }
-    IKBO_DEVICE uint32_t input_free(int ring, int slot) const { return input_full(kConsumers + ring, slot); }
-    IKBO_DEVICE uint32_t staged(int warpgroup, int buffer) const {
-        return input_full(2 * kConsumers, warpgroup * S::stagings + buffer);
-    }
-    IKBO_DEVICE uint32_t staging_free(int warpgroup, int buffer) const {
-        return staged(kConsumers + warpgroup, buffer);
-    }
+    IKBO_DEVICE uint32_t input_free(int warpgroup, int slot) const { return input_full(kConsumers + warpgroup, slot); }
+    IKBO_DEVICE uint32_t staged(int part) const { return input_full(2 * kConsumers, part); }
+    // The warpgroup's last tile has left the staging buffers: the other one may fill them.
+    IKBO_DEVICE uint32_t tile_stored(int warpgroup) const { return staged(S::parts + warpgroup); }
 
-    template <bool Resident>
     IKBO_DEVICE void init_barriers() const {
         using namespace ptx;
         for (int slot = 0; slot < S::weight_slots; ++slot) {
@@ -59,18 +55,14 @@ struct RingMemory {
             barrier_init(weight_free(slot), kConsumers);
         }
         // A box is overwritten in both blocks at once, so both must have freed it.
-        for (int ring = 0; ring < (Resident ? kConsumers : 1); ++ring) {
-            for (int slot = 0; slot < S::input_slots; ++slot) {
-                barrier_init(input_full(ring, slot), 1);
-                barrier_init(input_free(ring, slot), Resident ? 2 : 2 * kConsumers);
-            }
-        }
         for (int w = 0; w < kConsumers; ++w) {
-            for (int buffer = 0; buffer < S::stagings; ++buffer) {
-                barrier_init(staged(w, buffer), 128);
-                barrier_init(staging_free(w, buffer), 1);
+            for (int slot = 0; slot < S::input_slots; ++slot) {
+                barrier_init(input_full(w, slot), 1);
+                barrier_init(input_free(w, slot), 2);
             }
         }
+        for (int part = 0; part < S::parts; ++part) barrier_init(staged(part), 128);
+        for (int w = 0; w < kConsumers; ++w) barrier_init(tile_stored(w), 1);
         fence_barrier_init();
     }
 };
@@ -114,87 +106,57 @@ IKBO_DEVICE void load_weights(const RingMemory<S> &memory, ptx::Ring<S::weight_s
     load_weight_boxes(memory, ring, steps, work, weight, row, k_start);
 }
 
-// The rings are the caller's: a kernel may stream another product through them afterwards.
+// One warpgroup's input boxes. The ring is the caller's: a kernel may stream another product through it afterwards.
 // `locate(chunk)` says where a chunk lies; `issue(to, barrier, place, block)` starts the multicast of this block's half of an
 // input box (4 KiB).
 template <class S, class Locate, class Issue>
-IKBO_DEVICE void load_inputs(const RingMemory<S> &memory, ptx::Ring<S::input_slots> &ring, const RingTiles &tiles,
-                             const RingWork &work, int rank, const Locate &locate, const Issue &issue) {
+IKBO_DEVICE void load_inputs(int warpgroup, const RingMemory<S> &memory, ptx::Ring<S::input_slots> &ring,
+                             const RingTiles &tiles, const RingWork &work, int rank, const Locate &locate,
+                             const Issue &issue) {
     using namespace ptx;
-    using Place = decltype(locate(0));
-    int block = work.first_block;
-    int tile[kConsumers] = {0, 0}, position[kConsumers] = {0, -work.skew};
-    Place place[kConsumers] = {locate(tiles.chunk(0, 0)), locate(tiles.chunk(0, 1))};
-    const int steps = tiles.count == 0 ? 0 : tiles.count * work.k_blocks + work.skew;
-    for (int step = 0; step < steps; ++step, ring.advance()) {
-        bool active[kConsumers];
-        uint32_t bytes = 0;
-#pragma unroll
-        for (int w = 0; w < kConsumers; ++w) {
-            active[w] = position[w] >= 0 && tile[w] < tiles.count && w < work.consumers;
-            bytes += active[w] ? S::input_box : 0;
-        }
-        fall_behind();
-        barrier_wait(memory.input_free(0, ring.slot), ring.parity ^ 1);
-        barrier_arrive_expect(memory.input_full(0, ring.slot), bytes);
-#pragma unroll
-        for (int w = 0; w < kConsumers; ++w) {
-            if (active[w]) {
-                issue(memory.input(ring.slot, w) + rank * (S::input_box / 2), memory.input_full(0, ring.slot), place[w],
-                      block);
-            }
-            if (++position[w] == work.k_blocks) {
-                position[w] = 0;
-                place[w] = locate(tiles.chunk(++tile[w], w));
-            }
-        }
-        if (++block == work.k_blocks) block = 0;
-    }
-}
-
-// The same for the ring of one warpgroup.
-template <class S, class Locate, class Issue>
-IKBO_DEVICE void load_inputs_of(int warpgroup, const RingMemory<S> &memory, ptx::Ring<S::input_slots> &ring,
-                                const RingTiles &tiles, const RingWork &work, int rank, const Locate &locate,
-                                const Issue &issue) {
-    using namespace ptx;
+    if (warpgroup >= work.consumers) return;
+    int block = ring_start(work, warpgroup);
     for (int tile = 0; tile < tiles.count; ++tile) {
         const auto place = locate(tiles.chunk(tile, warpgroup));
-        for (int block = 0; block < work.k_blocks; ++block, ring.advance()) {
+        for (int step = 0; step < work.k_blocks; ++step, ring.advance()) {
             const uint32_t full = memory.input_full(warpgroup, ring.slot);
             fall_behind();
             barrier_wait(memory.input_free(warpgroup, ring.slot), ring.parity ^ 1);
             barrier_arrive_expect(full, S::input_box);
             issue(memory.input(ring.slot, warpgroup) + rank * (S::input_box / 2), full, place, block);
+            if (++block == work.k_blocks) block = 0;
         }
     }
 }
 
-// `store(from, place, part)` starts the copy of one staged buffer. Waiting for each copy before the next one starts is faster
-// than letting two overlap.
+// Stores what the warpgroups stage, tile by tile, warpgroup 0 first: `store(from, place, part)` starts the copy of one part.
+// The fence stands here and not in the 128 threads that wrote: there it made each wait for its writes to shared memory, part by
+// part. It lies on the path from those writes (released by their arrival, acquired by the wait) to the copy.
 template <class S, class Locate, class Store>
-IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, int warpgroup, int parts,
-                               const Locate &locate, const Store &store) {
+IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, const Locate &locate,
+                               const Store &store) {
     using namespace ptx;
-    Ring<S::stagings> ring;
     for (int tile = 0; tile < tiles.count; ++tile) {
-        const auto place = locate(tiles.chunk(tile, warpgroup));
-        for (int part = 0; part < parts; ++part, ring.advance()) {
-            barrier_wait(memory.staged(warpgroup, ring.slot), ring.parity);
-            fall_behind();
-            store(memory.staging(warpgroup, ring.slot), place, part);
-            copies_commit();
+        for (int w = 0; w < kConsumers; ++w) {
+            const auto place = locate(tiles.chunk(tile, w));
+            for (int part = 0; part < S::parts; ++part) {
+                barrier_wait(memory.staged(part), w);  // two phases a tile
+                fall_behind();
+                fence_shared_for_copies();
+                store(memory.staging(part), place, part);
+                copies_commit();
+            }
             copies_read<0>();
-            barrier_arrive(memory.staging_free(warpgroup, ring.slot));
+            barrier_arrive(memory.tile_stored(w));
         }
     }
     copies_written<0>();
 }
 
 // One consumer warpgroup's walk through the rings. A is the majorness of the input boxes: K (rows of 64 k) or MN (rows of 64
-// chunk rows); the weight is K-major. A kernel with a resident weight
-// has input rings of the warpgroups' own (OwnInputs); before that weight it may stream another one through the same slots.
-template <typename T, class S, ptx::Major A, bool OwnInputs, bool Resident>
+// chunk rows); the weight is K-major. Before a
+// resident weight, another one may stream through the same slots.
+template <typename T, class S, ptx::Major A, bool Resident>
 struct RingConsumer {
     const RingMemory<S> &memory;
     const RingWork &work;
@@ -205,15 +167,14 @@ struct RingConsumer {
     int weight_block = 0;                               // of a resident weight
     int used_weight = 0, used_input = 0;                // slots of the block whose products are still in flight
 
-    IKBO_DEVICE int ring() const { return OwnInputs ? warpgroup : 0; }
     IKBO_DEVICE void wait() const {
         ptx::fall_behind();
         ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
-        ptx::barrier_wait(memory.input_full(ring(), inputs.slot), inputs.parity);
+        ptx::barrier_wait(memory.input_full(warpgroup, inputs.slot), inputs.parity);
     }
     IKBO_DEVICE void release_used() const {
         if (thread < 2) {
-            ptx::barrier_arrive_at(memory.input_free(ring(), used_input), thread);
+            ptx::barrier_arrive_at(memory.input_free(warpgroup, used_input), thread);
         } else if (!Resident && thread == 2) {
             ptx::barrier_arrive(memory.weight_free(used_weight));
         }
@@ -234,25 +195,21 @@ struct RingConsumer {
     static constexpr int kTurnBarrier = 1, kTurnThreads = 128 * kConsumers, kGroupBarrier = kTurnBarrier + kConsumers;
     // The warps of this warpgroup wait for each other.
     IKBO_DEVICE void meet() const { ptx::named_barrier_sync(kGroupBarrier + warpgroup, 128); }
-    // Blocks of a streaming weight that only the other warpgroup uses, before the first or after the last tile. No product keeps
+    // Boxes of a streaming weight that only the other warpgroup uses, before the first or after the last tile. No product keeps
     // the warps together here: a slot released before every warp has seen it full could be full again, one lap on, and the late
     // warp would wait for a phase that nobody completes.
     IKBO_DEVICE void skip(int blocks) {
-        for (int i = 0; i < blocks; ++i) {
-            wait();
-            advance();
-            meet();
-            release_used();
-        }
-    }
-    // The same where this warpgroup's own input ring gets nothing.
-    IKBO_DEVICE void skip_weights(int blocks) {
         for (int i = 0; i < blocks; ++i, weights.advance()) {
             ptx::fall_behind();
             ptx::barrier_wait(memory.weight_full(weights.slot), weights.parity);
             meet();
             if (thread == 2) ptx::barrier_arrive(memory.weight_free(weights.slot));
         }
+    }
+    // Waits until the other warpgroup's tile before this one has left the staging buffers.
+    IKBO_DEVICE void await_staging(int tile) const {
+        const int other = warpgroup ^ 1;
+        ptx::barrier_wait(memory.tile_stored(other), (tile ^ other) & 1);
     }
     // Waits until other blocks have counted `counter` up to `count`, and sees what they wrote before.
     IKBO_DEVICE void await(const uint32_t *counter, uint32_t count) const {

@@ -34,18 +34,23 @@ IKBO_RING inline int32_t ring_begin(const RingWork &work, int32_t total, int32_t
     return static_cast<int32_t>(shared * run / work.runs) - work.light * lighter;
 }
 
-// Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of pairs of input boxes
-// (64 x 64), and per consumer warpgroup `Stagings` output buffers.
-template <int Width, int WeightSlots, int InputSlots, int StagingBytes, int Stagings>
+// The K block at which a warpgroup starts a tile.
+IKBO_RING inline int32_t ring_start(const RingWork &work, int32_t warpgroup) {
+    return (work.first_block + work.skew * warpgroup) % work.k_blocks;
+}
+
+// Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of input boxes (64 x 64) for each
+// consumer warpgroup, and the output of one tile in `Parts` buffers, which the consumer warpgroups take in turn.
+template <int Width, int WeightSlots, int InputSlots, int StagingBytes, int Parts>
 struct RingShape {
     static constexpr int width = Width, weight_slots = WeightSlots, input_slots = InputSlots;
-    static constexpr int staging_bytes = StagingBytes, stagings = Stagings;
+    static constexpr int staging_bytes = StagingBytes, parts = Parts;
     static constexpr int weight_box = Width * kRingBlockK * 2, input_box = kRingChunk * kRingBlockK * 2;
     static constexpr int inputs = WeightSlots * weight_box;
     static constexpr int staging = inputs + InputSlots * 2 * input_box;
-    static constexpr int barriers = staging + 2 * Stagings * StagingBytes;
+    static constexpr int barriers = staging + Parts * StagingBytes;
     // With the barriers and what aligning to 1024 bytes may take.
-    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 4 * InputSlots + 4 * Stagings) + 1024;
+    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 4 * InputSlots + Parts + 2) + 1024;
     static_assert(bytes <= 232448, "more than a block may have on compute capability 9.0");
 };
 

@@ -59,7 +59,7 @@ class WarpSpecialized {
         ring.groups = static_cast<int32_t>(parts(parts(s_.rows, kRingChunk), 2));
         ring.width_pairs = width_pairs_;
         ring.k_blocks = k_blocks;
-        ring.skew = resident ? 0 : std::min(2, k_blocks / 2);
+        ring.skew = resident ? 0 : std::min(4, k_blocks / 2);
         kernel_ = kernel("concat_linear_", resident ? "_resident" : "");
         const CurrentContext current(context->handle);
         launch_ = ring_launch();
