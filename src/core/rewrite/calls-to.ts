@@ -30,8 +30,17 @@ export function callsTo(callee: Node): readonly Given[] {
 function isCallOf(call: Call, callee: Node, owner: Node | null): boolean {
   const name = textOf(childOf(callee, 'name') ?? callee);
   if (!owner) return call.name === name && (indexOf(callee.file).functions.get(name) ?? []).length === 1;
-  if (name !== 'forward') return call.name === `self.${name}` && enclosing(call.node, 'class_definition') === owner;
-  return /^self\.\w+$/.test(call.name) && madeBy(call.node, call.name) === textOf(childOf(owner, 'name') ?? owner);
+  const holder = holderOf(call, callee);
+  if (holder === 'self') return enclosing(call.node, 'class_definition') === owner;
+  return holder !== null && madeBy(call.node, holder) === textOf(childOf(owner, 'name') ?? owner);
+}
+
+/** What is `self` in the method that is called: `self.net` in `self.net(x)` and `self.net.decode(x)`, `self` in `self.decode(x)`. */
+export function holderOf(call: Call, callee: Node): string | null {
+  const name = textOf(childOf(callee, 'name') ?? callee);
+  const holder =
+    name === 'forward' ? call.name : call.name.endsWith(`.${name}`) ? call.name.slice(0, -name.length - 1) : '';
+  return /^self\.\w+$/.test(holder) || (holder === 'self' && name !== 'forward') ? holder : null;
 }
 
 /** The class that the class around `node` calls to make `self.x`, if it makes it once. */

@@ -1,17 +1,18 @@
 /**
- * A module whose forward concatenates what it is given and multiplies: `self.critic(rows, actions)` of a class that begins with
- * `self.fc(torch.cat([states, actions], -1))`. Seen from the caller, the arguments are the blocks and the call is the product.
+ * A module whose forward (or other method) concatenates what it is given and multiplies: `self.critic(rows, actions)` of a class
+ * that begins with `self.fc(torch.cat([states, actions], -1))`. Seen from the caller, the arguments are the blocks and the call is the product.
  */
 import { guardsOf } from '../judge/guards';
 import type { Match, Sink } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
-import { type Given, callsTo, parametersOf } from './calls-to';
+import { type Given, callsTo, holderOf, parametersOf } from './calls-to';
 import { type Edit, flat, indentOf, lineEnd, replace } from './edit';
 import { callOf, elements, isSimple, unwrap } from './expression';
 import { canHoist } from './guards';
 import { isPlainModule, leadsTo } from './lift';
 import { definitionOf, occurrences, readersOf } from './names';
 import { isText, returned, unusedIn } from './split-forward';
+import { requireUntouched } from './surgery';
 
 /** The match as it looks from the call, or null where the forward does more, or other things first. */
 export function liftConcatenation(match: Match): Match | null {
@@ -25,11 +26,14 @@ export function liftConcatenation(match: Match): Match | null {
   );
   const [call, ...more] = calls;
   const operands = call ? blocks.flatMap((name) => call.given.get(name) ?? []) : [];
-  const name = call && callOf(call.node)?.name;
-  if (!call || name === undefined || more.length > 0 || operands.length !== blocks.length) return null;
-  const behind = behindOf(callee, sink, blocks, call, name);
+  const called = call && callOf(call.node);
+  const holder = called && holderOf(called, callee);
+  if (!call || !called || !holder || more.length > 0 || operands.length !== blocks.length) return null;
+  const behind = behindOf(callee, sink, blocks, call, holder);
   if (behind === null) return null;
-  const reached = (text: string): string => text.replace(/^self\b/, name);
+  const owner = enclosing(callee, 'class_definition');
+  if (owner && called.name !== holder) requireUntouched(callee.file, '', `self.${called.method}`, [owner]);
+  const reached = (text: string): string => text.replace(/^self\b/, holder);
   const { module, weight, bias } = sink;
   return {
     ...match,
@@ -40,18 +44,22 @@ export function liftConcatenation(match: Match): Match | null {
       operands,
       weight: weight && reached(weight),
       bias: bias && reached(bias),
-      module: module && { ...module, text: reached(module.text), own: module.text, through: name },
+      module: module && {
+        ...module,
+        text: reached(module.text),
+        own: module.text,
+        through: holder === 'self' ? module.text : holder,
+      },
       ...behind,
     },
     facts: { ...guardsOf(call.node, origin, form, path), assumptions: match.facts.assumptions },
   };
 }
 
-/** The parameters that a forward concatenates, and does nothing else with, before it does anything else. */
+/** The parameters that a method concatenates, and does nothing else with, before it does anything else. */
 function blocksOf(callee: Node, { node, input }: Sink): readonly string[] | null {
   const owner = enclosing(callee, 'class_definition');
-  const named = textOf(childOf(callee, 'name') ?? callee) === 'forward';
-  if (!owner || !named || !isPlainModule(owner) || callee.parent?.kind === 'decorated_definition') return null;
+  if (!owner || !isPlainModule(owner) || callee.parent?.kind === 'decorated_definition') return null;
   if (/^async\b/.test(textOf(callee)) || !input || !canHoist(node)) return null;
   const plain = (childOf(callee, 'parameters')?.children ?? []).every((one) =>
     /^(identifier|(typed_)?(default_)?parameter)$/.test(one.kind),

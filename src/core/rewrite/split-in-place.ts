@@ -6,7 +6,7 @@
 import type { Match } from '../judge/match';
 import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
 import { readFree } from './blocks';
-import { type Given, callsTo, parametersOf } from './calls-to';
+import { type Given, callsTo, holderOf, parametersOf } from './calls-to';
 import { type Written, splitInto } from './decompose';
 import { type Edit, flat, lineOf, removeStatement, replace } from './edit';
 import { argument, callOf, integer, sizes, unwrap } from './expression';
@@ -138,9 +138,15 @@ function dropsAt(call: Given, callee: Node, operands: readonly Node[], branches:
 
 /** Refuses where something else than the function may be called here. */
 function requireOwnCall({ node }: Given, callee: Node): void {
-  const [name, holder] = [callOf(node)?.name ?? '', enclosing(node, 'class_definition')];
-  const owner = enclosing(callee, 'class_definition');
-  if (owner && holder) requireUntouched(node.file, '', name, [holder]);
+  const [call, around, owner] = [
+    callOf(node),
+    enclosing(node, 'class_definition'),
+    enclosing(callee, 'class_definition'),
+  ];
+  const holder = call && holderOf(call, callee);
+  if (!owner || !around || !holder) return;
+  if (holder !== 'self') requireUntouched(node.file, '', holder, [around]);
+  if (call.name !== holder) requireUntouched(node.file, '', `self.${call.method}`, [owner]);
 }
 
 interface View {

@@ -53,4 +53,24 @@ describe('rewrites: a module that concatenates what it is given', () => {
   check('that is hooked', { tail: ['Model().critic.register_forward_hook(print)'] }, { tier: 'none', reason: /hooks/ });
   check('that may be another', { tail: ['m = Model()', 'm.critic = nn.Identity()'] }, { tier: 'none', reason: /another module/ }); // prettier-ignore
   check('whose forward is replaced', { tail: ['Critic.forward = print'] }, refused);
+
+  describe('in a method', () => {
+    const method = (title: string, call: string, expected: Expected, ...more: readonly string[]): void => {
+      const own = call.startsWith('self.q');
+      const q = ['    def q(self, a, b=None):', '        return self.fc(torch.cat([a, b], dim=-1)).relu()'];
+      const layer = 'self.fc = nn.Linear(10, 8)';
+      const text = modelText({
+        head: own ? [] : ['class Net(nn.Module):', '    def __init__(self):', '        super().__init__()', `        ${layer}`, ...q], // prettier-ignore
+        init: own ? [layer] : ['self.net = Net()'],
+        forward: ['rows = user.repeat_interleave(n, dim=0)', `return ${call}`],
+        tail: own ? [...q, ...more] : more,
+      });
+      it(title, () => expectRewrite(text, 'decompose', expected));
+    };
+    const sum = String.raw`\(item_part \+ user_part\.repeat_interleave\(n, dim=0\)\)`;
+    method('of its own', 'self.q(rows, item)', safe(new RegExp(`return self\\.after_fc${sum}`)));
+    method('of a module', 'self.net.q(rows, item)', safe(new RegExp(`return self\\.net\\.after_fc${sum}`)));
+    method('that a subclass overrides', 'self.q(rows, item)', { tier: 'none', reason: /another meaning in a subclass/ }, 'class Sub(Model):', '    def q(self, a, b): return a'); // prettier-ignore
+    method('of a module that a subclass overrides', 'self.net.q(rows, item)', { tier: 'none', reason: /another meaning in a subclass/ }, 'class Sub(Net):', '    def q(self, a, b): return a'); // prettier-ignore
+  });
 });
