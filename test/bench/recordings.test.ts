@@ -24,6 +24,10 @@ describe('recorded runs', () => {
       for (const { id, timing, problem } of arms) assert.ok(timing ?? problem, `${id}: neither a time nor a reason`);
     });
 
+  it('the plot of the sweeps is the one that the recordings give', () => {
+    execFileSync(process.execPath, [join(folder, 'plot.mjs'), '--check'], { stdio: 'pipe' });
+  });
+
   it("README's table is the one that the recordings give", () => {
     const table = execFileSync(process.execPath, [join(folder, 'table.mjs')], { encoding: 'utf8' });
     assert.ok(
