@@ -18,8 +18,8 @@ export interface Project {
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
   /**
-   * The module class of the file `name.py` beside `file`, if there is just one that no other class of that file uses:
-   * what a constructor parameter of that name is given.
+   * The module class of the file `name.py` beside `file`, if there is just one that no other class of that file uses, or just
+   * one of those that is called so (`TwoWayTransformer`): what a constructor parameter of that name is given.
    */
   sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
@@ -270,7 +270,9 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const roots = beside.classes.filter(
       (c) => isModule(c) && !new RegExp(`[^\\w.]${c.name}\\(`).test(text.replace(`class ${c.name}(`, '')),
     );
-    return roots.length === 1 ? (roots[0] ?? null) : null;
+    const plain = name.replace(/_/g, '').toLowerCase();
+    const named = roots.length > 1 ? roots.filter((c) => c.name.toLowerCase().endsWith(plain)) : roots;
+    return named.length === 1 ? (named[0] ?? null) : null;
   }
 
   const modules = new Map<ClassModel, boolean>();

@@ -86,7 +86,9 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   } else if (into.length === from.length && from.length > 0) {
     // Same number of axes, sizes that cannot be compared: the view most likely renames them.
     const pairs = from.every((axis, i) => equal(axis.dim, into[i] ?? null) !== false);
-    if (pairs) {
+    const isPlain = from.every((axis) => axis.replica === null);
+    const merged = isPlain && from.some((a, i) => sizes[front + i] !== 'rest' && isMultiple(into[i] ?? null, a.dim));
+    if (pairs && !merged) {
       if (from.some((axis) => axis.replica)) assumptions.push('the view keeps the order of the axes');
       front += from.length;
       from = [];
@@ -117,6 +119,12 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     assumptions,
     crosses,
   };
+}
+
+/** `b * n` where there was `b`: axes have been merged. */
+function isMultiple(size: Dim, of: Dim): boolean {
+  const quotient = divide(size, of);
+  return quotient !== null && !isOne(quotient);
 }
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);

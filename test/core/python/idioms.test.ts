@@ -342,6 +342,18 @@ class Model(nn.Module):
             x = spread(x, 1, n)
         return self.net(x)  #= net
 `,
+  'rows merged by a view of unknown width': `
+class Blend(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(12, d)
+    def forward(self, x, parts):
+        rays, samples, d = x.shape
+        points, features, colors = torch.split(x, parts, dim=-1)
+        colors = colors.view(rays * samples, -1, 4)
+        shared = features[..., :8].reshape(rays * samples, 1, -1).expand(-1, colors.shape[-2], -1)  #! IKB101 -> fc
+        return self.fc(torch.cat((colors, shared), dim=-1))  #= fc
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
