@@ -63,7 +63,11 @@ describe('bench arms', () => {
     assert.deepEqual(ids({}), ['as-written', 'broadcast-excluded', 'decomposed', 'ikbo']);
   });
   it('with an interpreter: PyTorch as written and decomposed', () => {
-    assert.deepEqual(ids({ python: 'python3' }).slice(4), ['torch-as-written', 'torch-decomposed', 'torch-candidate-alone']);
+    assert.deepEqual(ids({ python: 'python3' }).slice(4), [
+      'torch-as-written',
+      'torch-decomposed',
+      'torch-candidate-alone',
+    ]);
   });
   it('on CUDA: padded and warp-specialized ones, and torch.compile', () => {
     const all = ids({ python: 'python3' }, 'cuda');
