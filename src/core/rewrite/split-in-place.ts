@@ -31,6 +31,8 @@ export function splitInPlace(match: Match): Written {
   const draft = draftFor(sink.node);
   const { concatenation, operands } = readFree(match, draft);
   const branches = operands.flatMap((operand) => dropsOnBranches(callee, operand));
+  // Some block must have all rows, whichever branches run.
+  if (new Set(branches.map(({ operand }) => operand)).size === operands.length) refuse(apartFrom(match));
   const calls = callsTo(callee).flatMap((call) => dropsAt(call, callee, operands, branches));
   const drops = [...branches, ...calls];
   if (!drops.some(({ replicate }) => contains(replicate.node, origin))) refuse(apartFrom(match));

@@ -92,6 +92,21 @@ describe('what a split refuses, and what it makes a suggestion', () => {
     null,
   );
   check(
+    'views on two branches, which may both be taken',
+    {
+      forward: [
+        'rows = user',
+        'if flag:',
+        '    rows = user.expand(9, -1)',
+        'if cand_to_user:',
+        '    cand = cand.expand(9, -1)',
+        product,
+      ],
+    },
+    'none',
+    /several branches/,
+  );
+  check(
     'a loop that multiplies',
     { forward: [ROWS, 'for _ in range(3):', `    cand = self.fc(${CAT})[:, :3]`, 'return cand'] },
     'none',
