@@ -2,11 +2,13 @@
 import type { Connection } from 'vscode-languageserver';
 import { createConnection, ProposedFeatures } from 'vscode-languageserver/node';
 import { createEngine } from '../core/create-engine';
+import { limitHeapGrowth } from '../project/collect';
 import { readGrammars } from '../project/grammars';
 import { startServer } from './server';
 
 /** On the transport that the command line names. The process ends when the client ends the connection. */
 export function serve(connection: Connection = createConnection(ProposedFeatures.all)): void {
+  limitHeapGrowth();
   startServer(connection, () => createEngine(readGrammars(__dirname)));
 }
 

@@ -57,7 +57,7 @@ const NO_NODES: readonly Node[] = [];
  * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
  * again should a node of it be asked for children.
  */
-const LIVE_CHARACTERS = 1_500_000;
+const LIVE_CHARACTERS = 1_000_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
