@@ -55,6 +55,16 @@ export function enclosing(node: Node, ...kinds: readonly string[]): Node | null 
   return null;
 }
 
+/** The innermost node around an offset. Comments are of no node of their own. */
+export function innermostAt(root: Node, offset: number): Node {
+  let at = root;
+  for (let inner: Node | undefined = root; inner;) {
+    at = inner;
+    inner = at.children.find(({ start, end }) => start <= offset && offset < end);
+  }
+  return at;
+}
+
 /** The statement that `node` is part of: the child of the innermost block (or of the module). */
 export function statementOf(node: Node): Node {
   let at = node;

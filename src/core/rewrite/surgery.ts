@@ -2,7 +2,7 @@
  * What the rest of a file does to a layer that a class holds: a subclass or a caller may put another module in its
  * place (`model.fc = nn.Identity()`), replace its forward, or hook it. A rewrite that reads the weight would pass it by.
  */
-import { type Node, type SourceFile, childOf, enclosing, textOf } from '../python/syntax';
+import { type Node, type SourceFile, childOf, enclosing, innermostAt, textOf } from '../python/syntax';
 import { lineOf } from './edit';
 import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
@@ -20,13 +20,12 @@ export function requireUntouched(file: SourceFile, of: string, text: string, own
   const name = /\.(\w+)(\[[^\]]*\])*$/.exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
-  const { strings } = mentionsOf(file);
   for (const { attribute, what, around } of touchesOf(file, name)) {
     if (what === 'resized' && !container) continue;
     if (what === 'set' && around !== null && isOwn(around, owners)) continue;
     refuse(`line ${lineOf(attribute)}${of} ${VERBS[what]} \`${textOf(attribute)}\``);
   }
-  for (const string of strings.get(name) ?? []) {
+  for (const string of stringsOf(file, name)) {
     const call = string.parent?.parent ? callOf(string.parent.parent) : null;
     const set = call && ['setattr', 'add_module', 'register_module', 'delattr'].includes(call.method);
     const item =
@@ -43,7 +42,7 @@ export function requireUntouched(file: SourceFile, of: string, text: string, own
 
 /** Refuses in a file that replaces a part of PyTorch by something of its own. */
 export function requirePlainLibrary(file: SourceFile): void {
-  const { patched } = mentionsOf(file);
+  const patched = patchOf(file);
   if (patched) refuse(`line ${lineOf(patched)} replaces \`${textOf(patched)}\``);
 }
 
@@ -52,13 +51,12 @@ const CALLED = ['forward', '__call__', '_call_impl', '__getattr__', '__getattrib
 
 /** Where the file replaces what the call of a class's objects does: a decorator, `Net.forward = f`, `setattr(Net, ..)`. */
 export function replacedCall(owner: Node): Node | null {
-  const { attributes, strings } = mentionsOf(owner.file);
   const name = textOf(childOf(owner, 'name') ?? owner);
   const isOf = (object: Node | null | undefined): boolean => !!object && textOf(object) === name;
-  const set = CALLED.flatMap((member) => attributes.get(member) ?? []).find(
+  const set = CALLED.flatMap((member) => attributesOf(owner.file, member, NO_CALL)).find(
     (attribute) => isOf(childOf(attribute, 'object')) && isTarget(attribute),
   );
-  const byName = CALLED.flatMap((member) => strings.get(member) ?? []).find((string) =>
+  const byName = CALLED.flatMap((member) => stringsOf(owner.file, member)).find((string) =>
     isOf(string.parent?.parent ? callOf(string.parent.parent)?.positional[0] : null),
   );
   return set ?? byName ?? (owner.parent?.kind === 'decorated_definition' ? owner.parent : null);
@@ -83,10 +81,10 @@ interface Touch {
 
 /** Where the file does more to `anything.name` than read it. */
 function touchesOf(file: SourceFile, name: string): readonly Touch[] {
-  const { attributes, touches } = mentionsOf(file);
-  const known = touches.get(name);
-  if (known) return known;
-  const found = (attributes.get(name) ?? []).flatMap((attribute): readonly Touch[] => {
+  const { touches } = known(file);
+  const before = touches.get(name);
+  if (before) return before;
+  const found = attributesOf(file, name).flatMap((attribute): readonly Touch[] => {
     const what = touched(attribute, name);
     if (what === null) return [];
     const own = textOf(childOf(attribute, 'object') ?? attribute) === 'self';
@@ -124,11 +122,12 @@ const isOwn = (around: Node, owners: readonly Node[]): boolean =>
 
 /** The classes of the file that inherit from `owner`, directly or not, by the names of their bases. */
 function subclassesOf(owner: Node): ReadonlySet<Node> {
-  const { derived, heirs } = mentionsOf(owner.file);
-  const known = heirs.get(owner);
-  if (known) return known;
+  const { heirs } = known(owner.file);
+  const before = heirs.get(owner);
+  if (before) return before;
   const found = new Set<Node>([owner]);
-  for (const base of found) for (const one of derived.get(textOf(childOf(base, 'name') ?? base)) ?? []) found.add(one);
+  for (const base of found)
+    for (const one of derivedFrom(owner.file, textOf(childOf(base, 'name') ?? base))) found.add(one);
   found.delete(owner);
   heirs.set(owner, found);
   return found;
@@ -163,42 +162,61 @@ function isReplaced(node: Node): boolean {
   return /^(setattr|object)$/.test(call?.method ?? '') && owner !== undefined && LIBRARY.test(textOf(owner));
 }
 
-interface Mentions {
-  /** Attribute nodes by the last name. */
-  readonly attributes: ReadonlyMap<string, readonly Node[]>;
-  /** Plain strings by their text. */
-  readonly strings: ReadonlyMap<string, readonly Node[]>;
-  /** Classes by the last name of each of their bases. */
-  readonly derived: ReadonlyMap<string, readonly Node[]>;
-  /** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
-  readonly patched: Node | null;
-  /** Answers that were given before: many findings ask the same. */
+/** Behind a name that is not called. */
+const NO_CALL = '(?!\\s*\\()';
+
+/** What was found out about a file: many findings ask the same. */
+interface Known {
   readonly touches: Map<string, readonly Touch[]>;
   readonly heirs: Map<Node, ReadonlySet<Node>>;
+  /** Undefined until somebody asks. */
+  patch?: Node | null;
 }
 
-/** Collected once per file, since every rewrite in it asks. */
-const mentions = new WeakMap<SourceFile, Mentions>();
+const knownFiles = new WeakMap<SourceFile, Known>();
 
-function mentionsOf(file: SourceFile): Mentions {
-  const known = mentions.get(file);
-  if (known) return known;
-  const attributes = new Map<string, Node[]>();
-  const strings = new Map<string, Node[]>();
-  const derived = new Map<string, Node[]>();
-  visit(file.root, (node) => {
-    if (node.kind === 'attribute') addTo(attributes, textOf(childOf(node, 'attribute') ?? node), node);
-    else if (node.kind === 'string') addTo(strings, textOf(node).replace(/^\w*['"]|['"]$/g, ''), node);
-    else if (node.kind === 'class_definition')
-      for (const base of childOf(node, 'superclasses')?.children ?? [])
-        addTo(derived, textOf(base).split('.').pop() ?? '', node);
+function known(file: SourceFile): Known {
+  const made = knownFiles.get(file) ?? { touches: new Map(), heirs: new Map() };
+  knownFiles.set(file, made);
+  return made;
+}
+
+/** By the text first: to walk through all nodes of a file costs a parse of every function in it. */
+const nodesAt = (file: SourceFile, pattern: RegExp): readonly Node[] =>
+  [...file.text.matchAll(pattern)].map(({ index, 0: found }) => innermostAt(file.root, index + found.length - 1));
+
+/** Attribute nodes whose last name it is; `pattern` says what follows it. */
+const attributesOf = (file: SourceFile, name: string, follows = ''): readonly Node[] =>
+  nodesAt(file, new RegExp(`\\.\\s*${name}\\b${follows}`, 'g')).flatMap(({ kind, field, parent }) =>
+    kind === 'identifier' && field === 'attribute' && parent?.kind === 'attribute' ? [parent] : [],
+  );
+
+/** Plain strings of this text. */
+const stringsOf = (file: SourceFile, text: string): readonly Node[] =>
+  nodesAt(file, new RegExp(`['"]${text}(?=['"])`, 'g')).flatMap((node) => {
+    const string = enclosing(node, 'string');
+    return string && textOf(string).replace(/^\w*['"]|['"]$/g, '') === text ? [string] : [];
   });
-  const patched =
-    (attributes.get('forward') ?? []).find(
-      (forward) => isTarget(forward) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(forward)),
-    ) ??
-    LIBRARY_NAMES.flatMap((name) => [...(attributes.get(name) ?? []), ...(strings.get(name) ?? [])]).find(isReplaced);
-  const found = { attributes, strings, derived, patched: patched ?? null, touches: new Map(), heirs: new Map() };
-  mentions.set(file, found);
-  return found;
+
+/** Classes one of whose bases has this last name. */
+const derivedFrom = (file: SourceFile, base: string): readonly Node[] =>
+  nodesAt(file, new RegExp(`\\bclass\\s+\\w+(?=\\s*\\([^)]*\\b${base}\\b)`, 'g')).flatMap(({ parent }) => {
+    const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
+    return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
+  });
+
+/** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
+function patchOf(file: SourceFile): Node | null {
+  const about = known(file);
+  if (about.patch !== undefined) return about.patch;
+  const isForward = (node: Node): boolean =>
+    isTarget(node) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(node));
+  const names = `(?:${LIBRARY_NAMES.join('|')})`;
+  const patch =
+    attributesOf(file, 'forward', NO_CALL).find(isForward) ??
+    attributesOf(file, names, NO_CALL).find(isReplaced) ??
+    (/\b__setattr__|\bsetattr/.test(file.text)
+      ? LIBRARY_NAMES.flatMap((name) => stringsOf(file, name)).find(isReplaced)
+      : null);
+  return (about.patch = patch ?? null);
 }
