@@ -177,11 +177,11 @@ function sliceSize(start: Dim, stop: Dim, step: boolean, size: Dim): Dim {
   return negative(from) ? null : subtract(stop, from);
 }
 
-/** One position of an axis; of a replicated axis, whichever it is holds the same rows. */
+/** One position of an axis; of one that holds copies, whichever it is holds the same rows. A view has none to pick from. */
 function picked(t: Tensor, at: number, loop: boolean, place: Place): Tensor {
   const gone: Replica[] = [];
   const axis = knownAxis(t.shape, at);
-  if (loop && axis?.replica) gone.push(axis.replica);
+  if (loop && axis?.replica?.written) gone.push(axis.replica);
   const value = applyView(t, select(at), place);
   if (!loop) return value;
   const form = value.form &&
@@ -194,7 +194,7 @@ function picked(t: Tensor, at: number, loop: boolean, place: Place): Tensor {
           factors: term.factors.map((factor, f) => {
             const before = t.form?.blocks[b]?.terms[k]?.factors[f];
             const replica = before && knownAxis(before.shape, position(before.shape, at) ?? at)?.replica;
-            return replica ? { ...factor, picked: [...factor.picked, replica] } : factor;
+            return replica?.written ? { ...factor, picked: [...factor.picked, replica] } : factor;
           }),
         })),
       })),

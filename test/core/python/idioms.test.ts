@@ -454,6 +454,17 @@ class Rotation(nn.Module):
     def forward(self, x):
         return torch.bmm(self.identity, x)
 `,
+  'one position of a view in each pass': `
+class Recycled(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, passes):
+        x = x.unsqueeze(-1).expand(*x.shape, passes)
+        for i in range(passes):
+            y = self.fc(x[..., i].to(torch.float32))
+        return y
+`,
 };
 
 describe('idioms', () => {
