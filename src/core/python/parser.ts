@@ -22,7 +22,6 @@ interface CursorModule {
   _ts_tree_cursor_goto_parent_wasm(tree: number): number;
   _ts_tree_cursor_current_descendant_index_wasm(tree: number): number;
   _ts_tree_cursor_current_node_type_id_wasm(tree: number): number;
-  _ts_tree_cursor_current_node_is_named_wasm(tree: number): number;
   _ts_tree_cursor_current_node_is_missing_wasm(tree: number): number;
   _ts_tree_cursor_current_field_id_wasm(tree: number): number;
   _ts_tree_cursor_start_index_wasm(tree: number): number;
@@ -51,6 +50,19 @@ export interface PythonParser {
 const ERROR_TYPE = 0xffff;
 
 const NO_NODES: readonly Node[] = [];
+
+/** Kinds that never have children. */
+const LEAVES = new Set([
+  'identifier',
+  'integer',
+  'float',
+  'true',
+  'false',
+  'none',
+  'ellipsis',
+  'string_start',
+  'string_end',
+]);
 
 /**
  * Characters of text whose trees stay in memory, at about 16 bytes each. An analysis may look into hundreds of files, and
@@ -120,7 +132,13 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   const parser = new Parser();
   parser.setLanguage(language);
   const kinds: string[] = [];
-  for (let id = 0; id < language.nodeTypeCount; id++) kinds.push(language.nodeTypeForId(id) ?? '');
+  /** By type: a call into the module for each node would cost as much as the node. */
+  const named: boolean[] = [];
+  for (let id = 0; id < language.nodeTypeCount; id++) {
+    kinds.push(language.nodeTypeForId(id) ?? '');
+    named.push(language.nodeTypeIsNamed(id));
+  }
+  const leaves = new Set(kinds.flatMap((kind, id) => (LEAVES.has(kind) ? [id] : [])));
   const fields: (string | null)[] = [];
   for (let id = 0; id <= language.fieldCount; id++) fields.push(language.fieldNameForId(id));
   const comment = kinds.indexOf('comment');
@@ -167,6 +185,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     let hasErrors = first.rootNode.hasError;
     const nodeCount = first.rootNode.descendantCount;
     const bodies = new Map(without.map((body) => [body.start, body]));
+    /** What is given to the parser, once a part of it is. */
+    let parsed: string | null = null;
     let lineStarts: number[] | null = null;
 
     const treeNow = (): Tree => {
@@ -194,7 +214,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
 
     /** The function is the first statement of a text that begins with it. */
     function childrenIn(parent: TreeNode, { start, to }: Body): readonly Node[] {
-      const part = parseRanges(path, withoutLongComments(text), [[start, to]]);
+      const part = parseRanges(path, (parsed ??= withoutLongComments(text)), [[start, to]]);
       hasErrors ||= part.rootNode.hasError;
       const address = addressOf(part);
       module._ts_tree_root_node_wasm(address);
@@ -216,7 +236,7 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
         if (type === comment || type === continuation) continue;
         const fieldId = module._ts_tree_cursor_current_field_id_wasm(address);
         const missing = hasErrors && module._ts_tree_cursor_current_node_is_missing_wasm(address) !== 0;
-        if (fieldId === 0 && !missing && !module._ts_tree_cursor_current_node_is_named_wasm(address)) continue;
+        if (fieldId === 0 && !missing && !(named[type] ?? true)) continue;
         const start = module._ts_tree_cursor_start_index_wasm(address);
         const body = type === definition && !atOnce ? (bodies.get(start) ?? null) : null;
         const child = new TreeNode(
@@ -225,12 +245,14 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
           start,
           body?.end ?? module._ts_tree_cursor_end_index_wasm(address),
           parent,
-          module._ts_tree_cursor_current_descendant_index_wasm(address),
+          // Asked for where children are yet to be made.
+          type === definition && !atOnce ? module._ts_tree_cursor_current_descendant_index_wasm(address) : 0,
           type === ERROR_TYPE || missing,
           file,
           body,
         );
-        if (atOnce || type !== definition) child.adopt(walkChildren(child, address, atOnce));
+        if (leaves.has(type)) child.adopt(NO_NODES);
+        else if (atOnce || type !== definition) child.adopt(walkChildren(child, address, atOnce));
         children.push(child);
       } while (module._ts_tree_cursor_goto_next_sibling_wasm(address));
       module._ts_tree_cursor_goto_parent_wasm(address);
