@@ -11,7 +11,7 @@ import { trace } from './trace';
 /** Functions and methods that give floating-point numbers, or take nothing else. */
 const FLOATS = new Set(
   (
-    'float half double bfloat16 softmax log_softmax sigmoid tanh relu gelu silu selu elu softplus leaky_relu mean std var ' +
+    'float half double bfloat16 softmax log_softmax sigmoid tanh gelu silu selu elu softplus leaky_relu mean std var ' +
     'norm normalize exp log sqrt rsqrt sin cos layer_norm rms_norm batch_norm linear embedding conv1d conv2d ' +
     'interpolate scaled_dot_product_attention dropout randn rand randn_like rand_like normal logit'
   ).split(' '),
@@ -23,12 +23,12 @@ export const KEEPING: ReadonlySet<string> = new Set(
   (
     'unsqueeze squeeze view reshape flatten unflatten expand expand_as repeat repeat_interleave transpose permute contiguous ' +
     'clone detach tile index_select gather flip abs clamp mT T sum max_pool1d rearrange movedim roll masked_fill ' +
-    'zeros_like ones_like empty_like broadcast_to cat concat stack einsum matmul bmm mm chunk split unbind requires_grad_'
+    'relu zeros_like ones_like empty_like broadcast_to cat concat stack einsum matmul bmm mm chunk split unbind requires_grad_'
   ).split(' '),
 );
 const FLOAT_DTYPE = /\b(torch\.)?(float(16|32|64)?|half|double|bfloat16)\b|\.dtype\b/;
 const FLOAT_NAME =
-  /(^|_)(emb|embs|embed|embeds|embedding|embeddings|hidden|hiddens|hidden_states?|latents?|logits|probs?|features|feats)$/;
+  /(^|_)(emb|embs|embed|embeds|embedding|embeddings|hidden|hiddens|hidden_states?|latents?|logits|probs?)$/;
 const FLOAT_MODULE =
   /^((torch\.)?nn\.)?(Linear|LazyLinear|LayerNorm|RMSNorm|BatchNorm[123]d|GroupNorm|Embedding(Bag)?|Conv[123]d|Sequential|Bilinear|(GRU|LSTM|RNN)(Cell)?|MultiheadAttention|Transformer\w*)$/;
 
