@@ -1,8 +1,8 @@
 /** Operators along an axis: those that make every position depend on all, and those that remove the axis. */
 import { ONE } from '../tensor/dim';
-import { mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
+import { atomOf, mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
 import { exactShape, freeAxis, knownAxis, mapAxes, position, tensor } from '../tensor/shape';
-import type { Place, Tensor } from '../tensor/value';
+import type { Form, Place, Replica, Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { argument, asNumber, opaque } from './access';
 
@@ -16,6 +16,19 @@ export function rowWise(t: Tensor, axis: number, place: Place, what: string): Te
   const form = value.form && value.form.axis !== null && value.form.axis !== at ? value.form : null;
   const shape = mapAxes(value.shape, (a, i) => (i === at ? freeAxis(a.dim) : a));
   return { ...value, shape, form };
+}
+
+/** A sum along another axis than that of a concatenation is a concatenation of sums. */
+function reducedForm(t: Tensor, dim: number, mark: (replica: Replica) => Replica): Form | null {
+  const { form } = t;
+  const at = position(t.shape, dim);
+  if (!form || form.axis === null || at === null || at === position(t.shape, form.axis)) return null;
+  const blocks = form.blocks.map((block) => {
+    const atom = mapReplicas(atomOf(block, t), mark);
+    const shape = mapAxes(atom.shape, (axis, i) => (i === (position(atom.shape, dim) ?? dim) ? freeAxis(ONE) : axis));
+    return { ...block, terms: [{ coefficient: 1, factors: [{ ...atom, shape, form: null }] }] };
+  });
+  return { ...form, blocks };
 }
 
 export function reduced(t: Tensor, args: Args, what: string, place: Place, run: Run, frame: Frame): Value {
@@ -46,8 +59,10 @@ export function reduced(t: Tensor, args: Args, what: string, place: Place, run: 
       : applyView(value, select(dim), place);
   }
   const made = tensor(value.shape);
+  const [only] = order;
   return pair({
     ...value,
+    form: kept && only !== undefined && order.length === 1 ? reducedForm(t, only, mark) : null,
     id: made.id,
     storage: made.id,
     place,

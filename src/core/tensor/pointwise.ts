@@ -172,17 +172,25 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
 
 const withoutMaps = (shape: Shape): Shape => mapAxes(shape, (axis) => freeAxis(axis.dim));
 
-/** Block by block: each block becomes one atom. Only the one operand with a form may vary along the form's axis. */
+/**
+ * Block by block: each block becomes one atom. Only the one operand with a form may vary along the form's axis, and what was
+ * computed of that operand (its mean, its norm), which is cut into the same blocks.
+ */
 function pointwiseForm(values: readonly Tensor[], place: Place, what: string): Form | null {
-  const [holder, second] = values.filter((v) => v.form && v.form.axis !== null && carriesReplica(v));
+  const [holder, ...more] = values.filter((v) => v.form && v.form.axis !== null && carriesReplica(v));
   const form = holder?.form;
-  if (!holder || !form || form.axis === null || second) return null;
+  if (!holder || !form || form.axis === null || !more.every((v) => v.form && isCutLike(v.form, form))) return null;
   const { axis: along } = form;
-  const others = values.filter((v) => v !== holder);
-  const blocks: Block[] = form.blocks.map((block) => {
+  const others = values.filter((v) => v !== holder && !more.includes(v));
+  const blocks: Block[] = form.blocks.map((block, b) => {
     const atom = atomOf(block, holder);
+    const beside = more.flatMap((v) => v.form?.blocks[b] ?? []).map((part, i) => atomOf(part, more[i] ?? holder));
     // Another operand is cut like the concatenation: whether it varies along other axes is what counts.
-    const value = pointwise([{ ...atom, form: null }, ...others], place, what);
+    const value = pointwise(
+      [atom, ...beside, ...others].map((v) => (v === atom || beside.includes(v) ? { ...v, form: null } : v)),
+      place,
+      what,
+    );
     const at = position(value.shape, along);
     const shape = value.shape.exact
       ? mapAxes(value.shape, (a, i) => (i === at ? { ...a, dim: block.width } : a))
@@ -191,6 +199,9 @@ function pointwiseForm(values: readonly Tensor[], place: Place, what: string): F
   });
   return { ...form, blocks, after: [...form.after, place] };
 }
+
+const isCutLike = (a: Form, b: Form): boolean =>
+  a.axis === b.axis && a.place === b.place && a.blocks.length === b.blocks.length;
 
 /** A block as one value: its single factor, or a value that is a replica where all of its terms are. */
 export function atomOf(block: Block, whole: Tensor): Tensor {

@@ -354,6 +354,34 @@ class Blend(nn.Module):
         shared = features[..., :8].reshape(rays * samples, 1, -1).expand(-1, colors.shape[-2], -1)  #! IKB101 -> fc
         return self.fc(torch.cat((colors, shared), dim=-1))  #= fc
 `,
+  'a token behind normalizations that are written out': `
+class Norm(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.g = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        mean = torch.mean(x, dim=-1, keepdim=True)
+        var = torch.var(x, dim=-1, unbiased=False, keepdim=True)
+        return (x - mean) * (var + 1e-5).rsqrt() * self.g
+
+class Root(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+class Tower(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+        self.norm = Norm(d)
+        self.root = Root(d)
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.fc(self.root(self.norm(x)))  #= fc
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -464,6 +492,16 @@ class Recycled(nn.Module):
         for i in range(passes):
             y = self.fc(x[..., i].to(torch.float32))
         return y
+`,
+  'blocks of a concatenation behind a mean over all of them': `
+class Scorer(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, user, items):
+        u = user.unsqueeze(1).expand(-1, items.shape[1], -1)
+        x = torch.cat([u, items], dim=-1)
+        return self.fc(x - x.mean(dim=-1, keepdim=True))
 `,
 };
 
