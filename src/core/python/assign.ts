@@ -147,7 +147,11 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   if (value.kind === 'int') nameSymbol(value.dim, textOf(name), run);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item?.kind === 'object') {
-    const stays = frame.building && carries(value, frame, run) ? kept(value) : value;
+    const isCopy = frame.building && carries(value, frame, run);
+    const stays = isCopy ? kept(value) : value;
+    const listed = isCopy && value.kind === 'ref' ? frame.state.heap.get(value.id) : undefined;
+    if (value.kind === 'ref' && listed?.kind === 'list')
+      frame.state.heap.set(value.id, { ...listed, items: listed.items.map(kept) });
     const attributes = new Map(item.attributes).set(textOf(name), labelled(stays, textOf(target)));
     frame.state.heap.set(owner.id, { ...item, attributes });
   } else if (owner.kind === 'tensor' && /^(data|requires_grad)$/.test(textOf(name)))

@@ -479,8 +479,9 @@ class Rotation(nn.Module):
     def __init__(self, blocks, size):
         super().__init__()
         self.identity = torch.eye(size).unsqueeze(0).repeat(blocks, 1, 1)
+        self.more = [torch.eye(n).unsqueeze(0).repeat(blocks, 1, 1) for n in (2, 4)]
     def forward(self, x):
-        return torch.bmm(self.identity, x)
+        return torch.bmm(self.identity, x), [torch.bmm(one, x) for one in self.more]
 `,
   'one position of a view in each pass': `
 class Recycled(nn.Module):
