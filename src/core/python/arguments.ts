@@ -147,7 +147,11 @@ export function unknownParameters(
     model,
     parametersOf(model).map((p) => p.name),
   );
-  parametersOf(model).forEach((parameter, i) => {
+  const parameters = parametersOf(model);
+  const isAnnotated = parameters.every(({ annotation }, i) => annotation !== null || (i === 0 && self !== null));
+  const stub = isAnnotated ? null : run.stub(model);
+  parameters.forEach((written, i) => {
+    const parameter = withStub(written, stub);
     const { name } = parameter;
     if (i === 0 && self && !isStatic(model)) names.set(name, self);
     else if (parameter.kind === 'rest') names.set(name, tuple([], true));
@@ -158,6 +162,13 @@ export function unknownParameters(
     } else names.set(name, parameterValue(parameter, run.stated.get(name) ?? shapes.get(name), run, frame));
   });
   return names;
+}
+
+/** A parameter as the file says, or else as the stub beside it does. */
+function withStub(parameter: Parameter, stub: FunctionModel | null): Parameter {
+  if (parameter.annotation !== null || !stub) return parameter;
+  const same = parametersOf(stub).find(({ name }) => name === parameter.name);
+  return same ? { ...parameter, annotation: same.annotation } : parameter;
 }
 
 const NUMERIC = /^(int|torch\.SymInt)$/;
@@ -202,7 +213,7 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
       return { kind: 'string', value: null };
   }
   if (!typed && !dims) return unknown(name);
-  const value = parameterTensor(name, typed?.type ?? '', dims, run, frame);
+  const value = typedTensor(name, typed?.type ?? '', dims, run, frame);
   const optional = fallback?.kind === 'none' || /Optional|None/.test(annotation ?? '') || testedForNone(name, frame);
   if (!optional) return value;
   const is = { key: `${name} is None@parameter`, text: `${name} is None`, holds: true };
@@ -237,9 +248,10 @@ const testedForNone = (name: string, frame: Frame): boolean => {
 
 /** A tensor of which a comment states the axes: `# ikbo: user=[U, Ku]`. */
 export const statedTensor = (name: string, dims: readonly string[], run: Run, frame: Frame): Value =>
-  parameterTensor(name, '', dims, run, frame);
+  typedTensor(name, '', dims, run, frame);
 
-function parameterTensor(
+/** A tensor of a name: what its type says it holds, and its axes where they are stated. Names of axes are the function's own. */
+export function typedTensor(
   name: string,
   type: string,
   dims: readonly (string | null)[] | undefined,

@@ -7,6 +7,7 @@ import { mapForm, mapReplicas, step } from '../tensor/pointwise';
 import type { Replica, Tensor } from '../tensor/value';
 import { givenAs, placeOf } from './access';
 import { attributeOf } from './attributes';
+import { isStub, statedResult } from './annotations';
 import { bind, parametersOf, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
@@ -87,6 +88,7 @@ export function evaluateFile(
     moduleNamed: (name, file) => project.moduleNamed(name, file),
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
+    stub: (model) => project.stub(model),
     step() {
       if (++steps <= (aside ? MAX_STEPS_ELSEWHERE : MAX_STEPS)) return true;
       if (!exhausted && entry && !aside)
@@ -157,7 +159,7 @@ export function evaluateFile(
       given ||
       isWorthItsSize(model, frame) ||
       (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
-    if (!follow) return unknown();
+    if (!follow || isStub(model)) return statedResult(model, self, args, run) ?? unknown();
     const inner: Frame = {
       function: model,
       file: model.file,

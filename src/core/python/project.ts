@@ -17,6 +17,8 @@ export interface Project {
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
+  /** The same function in the stub `name.pyi` beside its file. */
+  stub(model: FunctionModel): FunctionModel | null;
   /**
    * The module class of the file `name.py` beside `file`, if there is just one that no other class of that file uses, or just
    * one of those that is called so (`TwoWayTransformer`): what a constructor parameter of that name is given.
@@ -136,7 +138,8 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   function inFolders(folders: readonly string[], module: string): string | null {
     for (const folder of new Set(folders)) {
       const stem = [folder, module].filter((p) => p !== '').join('/');
-      const found = [`${stem}.py`, stem === '' ? '__init__.py' : `${stem}/__init__.py`].find(
+      // A stub alone is of what is compiled.
+      const found = [`${stem}.py`, stem === '' ? '__init__.py' : `${stem}/__init__.py`, `${stem}.pyi`].find(
         (at) => at === path || textAt(at) !== undefined,
       );
       if (found !== undefined) return found;
@@ -263,6 +266,15 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return null;
   }
 
+  function stub({ name, owner, file }: FunctionModel): FunctionModel | null {
+    const at = `${file.file.path}i`;
+    if (!at.endsWith('.pyi') || textAt(at) === undefined) return null;
+    const names = modelAt(at)?.names;
+    const found = names?.get(owner?.name ?? name);
+    const same = owner ? (found?.kind === 'class' ? found.methods.get(name) : undefined) : found;
+    return same?.kind === 'function' ? same : null;
+  }
+
   function sibling(name: string, file: FileModel): ClassModel | null {
     const beside = moduleFile(`.${name}`, file.file.path);
     if (!beside || beside === file) return null;
@@ -302,6 +314,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     mayBring: (binding, member) => mayBring(binding, path, member, 0),
     lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
     method,
+    stub,
     isModule,
     moduleNamed,
     bases,

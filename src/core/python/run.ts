@@ -107,6 +107,8 @@ export interface Run {
   /** The module class of the file that a constructor parameter is named after, see `Project.sibling`. */
   sibling(name: string, file: FileModel): ClassModel | null;
   method(model: ClassModel, name: string): FunctionModel | null;
+  /** See `Project.stub`. */
+  stub(model: FunctionModel): FunctionModel | null;
   /** False when the budget is spent. */
   step(): boolean;
   /** Names of index tensors that comments declare many-to-one. */

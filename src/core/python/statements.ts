@@ -1,4 +1,5 @@
 /** Runs statements over the abstract state. */
+import { assignedAs } from './annotations';
 import { overwrite } from './in-place';
 import { arithmetic } from './arithmetic';
 import type { Heap } from './heap';
@@ -131,7 +132,9 @@ function assignment(node: Node, frame: Frame, run: Run): void {
   const left = childOf(node, 'left');
   const right = childOf(node, 'right');
   if (!left || !right) return;
-  assign(left, run.evaluate(right, frame), frame, run);
+  const value = run.evaluate(right, frame);
+  const type = childOf(node, 'type');
+  assign(left, type ? assignedAs(type, left, value, run, frame) : value, frame, run);
 }
 
 function augmented(node: Node, frame: Frame, run: Run): void {

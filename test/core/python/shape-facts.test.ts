@@ -86,4 +86,57 @@ def score(batch, w: "Float[Tensor, 'k n']", n: int):
 `;
     assert.equal((await first(text))?.rewrites[0]?.tier, 'safe');
   });
+
+  const HEAD = 'import torch\nfrom jaxtyping import Float\nfrom torch import Tensor, nn\n';
+  const SCORE = 'torch.cat([user.repeat_interleave(n, dim=0), item], dim=-1) @ w';
+  const STUB = `${HEAD}
+def score(user: Float[Tensor, "users width"], item: Float[Tensor, "rows other"], w: Float[Tensor, "all out"], n: int) -> Tensor: ...
+class Scorer(nn.Module):
+    def forward(self, user: Float[Tensor, "users width"], item: Tensor, n: int) -> Tensor: ...
+`;
+  /** What the finding of `m.py` says of bytes, beside and above which other files lie. */
+  const WHERE: Readonly<
+    Record<string, readonly [text: string, bytes: string, files: Readonly<Record<string, string>>]>
+  > = {
+    'an assigned name': [
+      `${HEAD}\ndef f(model, item, w, n):\n    user: Float[Tensor, "users width"] = model.tower(item)\n    return ${SCORE}\n`,
+      'n*users*width*2',
+      {},
+    ],
+    'a stub of a function': [
+      `import torch\n\ndef score(user, item, w, n):\n    return ${SCORE}\n`,
+      'n*users*width*2',
+      { 'm.pyi': STUB },
+    ],
+    'a stub of a method': [
+      `import torch\nfrom torch import nn\n\nclass Scorer(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(9, 8)\n    def forward(self, user, item, n):\n        return self.fc(torch.cat([user.repeat_interleave(n, dim=0), item], dim=-1))\n`,
+      'n*users*width*2',
+      { 'm.pyi': STUB },
+    ],
+    'a result of what is compiled': [
+      `import torch\nfrom ._ops import encode\n\ndef f(ids, item, w, n):\n    # ikbo: ids=[U, T]\n    user = encode(ids)\n    return ${SCORE}\n`,
+      'U*n*14',
+      { '_ops.pyi': `${HEAD}\ndef encode(ids: Float[Tensor, "rows tokens"]) -> Float[Tensor, "rows 7"]: ...\n` },
+    ],
+  };
+  for (const [name, [text, bytes, files]] of Object.entries(WHERE))
+    it(`are those of ${name}`, async () => {
+      const engine = await engineForTests();
+      const { findings } = engine.check('m.py', text, { files: { read: (path) => files[path] } });
+      assert.deepEqual(
+        findings.map(({ cost }) => cost.bytes),
+        [bytes],
+      );
+    });
+
+  it('of a stub do not hide what the file itself says', async () => {
+    const text = `import torch\nfrom jaxtyping import Float\nfrom torch import Tensor\n\ndef score(user: Float[Tensor, "u k"], item, w, n):\n    return ${SCORE}\n`;
+    const { findings } = (await engineForTests()).check('m.py', text, {
+      files: { read: (path) => (path === 'm.pyi' ? STUB : undefined) },
+    });
+    assert.deepEqual(
+      findings.map(({ cost }) => cost.bytes),
+      ['k*n*u*2'],
+    );
+  });
 });
