@@ -225,7 +225,9 @@ export function linear(values: readonly Tensor[], signs: readonly number[], plac
     } else terms.push({ coefficient: sign, factors: [value] });
   }
   const covered = (r: Replica): boolean => replicasOf(plain.shape).some((kept) => covers(kept, r));
-  const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some((r) => !covered(r))));
+  // Rows that a gate or a mask mixes with others are no copies: `x * (1 - w) + token * w`.
+  const isLost = (r: Replica): boolean => !covered(r) && r.scaled === null;
+  const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some(isLost)));
   if (!lostOne) return plain;
   const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
   const blocks: Block[] = [{ width: null, terms: aligned, place }];

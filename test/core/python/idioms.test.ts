@@ -504,6 +504,18 @@ class Scorer(nn.Module):
         x = torch.cat([u, items], dim=-1)
         return self.fc(x - x.mean(dim=-1, keepdim=True))
 `,
+  'a token in the place of masked rows': `
+class Masked(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, mask):
+        b, n, d = x.shape
+        tokens = self.token.expand(b, n, -1)
+        w = mask.flatten(1).unsqueeze(-1).type_as(tokens)
+        return self.fc(x * (1.0 - w) + tokens * w)
+`,
 };
 
 describe('idioms', () => {
