@@ -41,7 +41,10 @@ interface Open {
   whole: boolean;
 }
 
-/** In the order of the text; null when brackets or strings do not close: the text is broken or cut off. */
+/**
+ * In the order of the text; null when brackets or strings do not close, or lines are indented as none around them are: the
+ * text is broken or cut off, and how far a body reaches is the grammar's guess.
+ */
 export function bodiesOf(text: string): readonly Body[] | null {
   const bodies: Body[] = [];
   const closing: number[] = [];
@@ -54,6 +57,16 @@ export function bodiesOf(text: string): readonly Body[] | null {
   let codeEnd = 0;
   let commentIndent = -1;
   let hasBareReturns = false;
+  /** Depths of the blocks that the last line of code is in, and whether it opens one more. */
+  const depths = [0];
+  let opens = false;
+  let isIndented = true;
+
+  const indented = (indent: number): boolean => {
+    if (indent > (depths.at(-1) ?? 0)) return opens && depths.push(indent) > 0;
+    while (indent < (depths.at(-1) ?? 0)) depths.pop();
+    return !opens && depths.at(-1) === indent;
+  };
 
   const close = (indent: number, next: number): void => {
     for (let top = open.at(-1); top && top.indent >= indent; top = open.at(-1)) {
@@ -82,6 +95,8 @@ export function bodiesOf(text: string): readonly Body[] | null {
       if (comment >= 0) commentIndent = Math.max(commentIndent, indent);
       return;
     }
+    isIndented &&= indented(indent) && text.charCodeAt(at) !== BACKSLASH;
+    opens = text.charCodeAt(end - 1) === COLON;
     close(indent, lineStart);
     FIRST.lastIndex = at;
     const first = FIRST.exec(text);
@@ -93,7 +108,7 @@ export function bodiesOf(text: string): readonly Body[] | null {
     codeEnd = end;
     commentIndent = comment >= 0 ? Infinity : -1;
     // What follows its header on the same line is nothing to leave out.
-    if (!(first?.[1] ?? first?.[2]) || text.charCodeAt(end - 1) !== COLON) return;
+    if (!(first?.[1] ?? first?.[2]) || !opens) return;
     const isOuter = first?.[1] !== undefined && functions === 0;
     if (isOuter) functions++;
     open.push({ indent, start: isOuter ? at : null, from: null, whole: false });
@@ -106,6 +121,7 @@ export function bodiesOf(text: string): readonly Body[] | null {
       case LINE:
         if (closing.length > 0) break;
         line(at + 1);
+        if (!isIndented) return null;
         lineStart = at + 1;
         comment = -1;
         break;
@@ -137,6 +153,7 @@ export function bodiesOf(text: string): readonly Body[] | null {
   }
   if (closing.length > 0) return null;
   line(text.length);
+  if (!isIndented) return null;
   close(0, text.length);
   // A line that ends so is one to Python and not to the grammar.
   return hasBareReturns ? [] : bodies.sort((a, b) => a.start - b.start);

@@ -51,6 +51,12 @@ const TEXTS: Readonly<Record<string, readonly [text: string, names: readonly str
   'surrogate pairs and a byte order mark': [`\ufeffx = "\u{1f600}"\n${method('f', '', 's = "\u{1f600}"')}`, ['f']],
   'no line break at the end': [method('f', '').trimEnd(), ['f']],
   'brackets that do not close': [`${method('f', '')}x = (1\n`, []],
+  'a line less indented than its block, and more than what is around it': [
+    `${method('f', '')}  y = 1\n    z = 2\n${method('g', '')}`,
+    [],
+  ],
+  'a line more indented than its block': [`class A:\n    x = 1\n${method('f', '      ')}${method('g', '    ')}`, []],
+  'a header without a block': [`def f(x):\n${method('g', '')}`, []],
   'an error outside': [`${method('f', '')}x = = 1\n`, ['f']],
   'an error inside': [`${method('f', '', 'x = 1', 'y = = 2')}z = 1\n`, ['f']],
   empty: ['', []],
