@@ -5,6 +5,7 @@ import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
 import { inheritedLayer } from './containers';
+import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -103,6 +104,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
       : bound;
   }
   if (REGISTERS.test(name) || (item.holds && GROWS.test(name))) return { kind: 'method', owner: value, name };
+  if (RETURNS_MODULE.test(name) && isCalled(node) && run.isModule(item.model))
+    return { kind: 'method', owner: value, name };
   if (name === '__class__') return { kind: 'class', model: item.model };
   const classLevel = item.model.attributes.get(name);
   if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);

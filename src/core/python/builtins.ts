@@ -5,6 +5,7 @@ import { allocate, argument, asNumber, asString } from './access';
 import { container, containerOf } from './containers';
 import { isInstance } from './instances';
 import { passes } from './iterate';
+import { RETURNS_MODULE } from './layers';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import type { Node } from './syntax';
@@ -179,6 +180,7 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
   const item = heap.get(owner.id);
   const [first, second] = args.positional;
   if (item?.kind === 'object') {
+    if (RETURNS_MODULE.test(name)) return owner;
     if (item.holds && name !== '__init__' && !name.startsWith('register'))
       return containerMethod(item.holds, name, args, frame, run);
     if (name === '__init__') {
@@ -193,6 +195,7 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
     return NONE;
   }
   if (item?.kind === 'list') {
+    if (RETURNS_MODULE.test(name)) return owner;
     switch (name) {
       case 'append':
       case 'add_module':
@@ -225,14 +228,6 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
       }
       case 'copy':
         return allocate(item, frame);
-      case 'to':
-      case 'eval':
-      case 'train':
-      case 'cuda':
-      case 'half':
-      case 'apply':
-      case 'requires_grad_':
-        return owner;
       case 'clear':
       case 'reverse':
       case 'sort':

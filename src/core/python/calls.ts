@@ -10,7 +10,7 @@ import { callBuiltin, containerMethod, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase } from './containers';
-import { constructLayer, isContainer, layerName } from './layers';
+import { RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
 import { asHits } from './applied';
@@ -100,8 +100,13 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     if (target) return run.call(target, { ...args, positional, keywords, nodes }, node, frame);
   }
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
-  if (name === 'torch.compile') return args.positional[0] ?? unknown();
-  if (name === 'torch.broadcast_tensors') return broadcastTensors(args, node, run);
+  if (/^torch\.(compile|jit\.(script|optimize_for_inference|freeze))$/.test(name))
+    return args.positional[0] ?? unknown();
+  if (/^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)) {
+    const module = args.positional[0] ?? args.keywords.get('module') ?? unknown();
+    return module.kind === 'layer' ? { ...module, doubt: 'a wrapper for several devices' } : module;
+  }
+  if (name === 'torch.broadcast_tensors') return lifted(args, frame, (chosen) => broadcastTensors(chosen, node, run));
   if (name === 'torch.meshgrid') return unknown();
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
@@ -188,8 +193,7 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   const contained = containerMethod(owner, name, args, frame, run);
   if (contained) return contained;
   if (owner.kind === 'string') return { kind: 'string', value: null };
-  if (owner.kind === 'layer')
-    return /^(to|cuda|half|float|eval|train|apply|requires_grad_|double|bfloat16)$/.test(name) ? owner : unknown();
+  if (owner.kind === 'layer') return RETURNS_MODULE.test(name) ? owner : unknown();
   if (owner.kind === 'shape' || owner.kind === 'tuple') return unknown();
   if (owner.kind === 'unknown' && owner.foreign) return unknown('', true);
   if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(args, node, frame, run);

@@ -121,18 +121,21 @@ export function evaluateFile(
   /** Module-level values that code depends on: constants and plain aliases. */
   function globalValue(node: Node, file: FileModel, frame: Frame): Value {
     const known = globals.get(node);
-    if (known) return known;
+    if (known && (known.kind !== 'ref' || frame.state.heap.peek(known.id))) return known;
     globals.set(node, unknown());
     if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
       return unknown();
     if (node.kind === 'call' && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
-    const value = run.evaluate(node, {
-      ...frame,
-      file,
-      function: null,
-      closure: null,
-      state: { names: new Map(), heap: frame.state.heap, path: [] },
-    });
+    const state: State = { names: new Map(), heap: frame.state.heap, path: [] };
+    const top: Frame = { ...frame, file, function: null, closure: null, state };
+    const value = run.evaluate(node, top);
+    for (const assignment of file.entries.get(node) ?? []) {
+      const [target, item] = [childOf(assignment, 'left'), childOf(assignment, 'right')];
+      const name = target && childOf(target, 'value');
+      if (!target || !item || !name) continue;
+      state.names.set(textOf(name), value);
+      run.assign(target, run.evaluate(item, top), top);
+    }
     // What a list or an object holds is in the heap of whoever asked first.
     const shared = node.kind === 'call' && value.kind === 'ref' ? unknown() : value;
     globals.set(node, shared);

@@ -26,3 +26,7 @@ export function layerName(name: string): string | null {
 export function constructLayer(name: string, args: Args, node: Node): Value {
   return { kind: 'layer', name, args, node, doubt: null };
 }
+
+/** Methods of nn.Module that hand back the module itself. */
+export const RETURNS_MODULE =
+  /^(to|cuda|cpu|xpu|half|float|double|bfloat16|type|eval|train|apply|requires_grad_|share_memory|to_empty)$/;

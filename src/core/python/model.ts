@@ -38,6 +38,8 @@ export interface FileModel {
   readonly starred: readonly string[];
   readonly functions: readonly FunctionModel[];
   readonly classes: readonly ClassModel[];
+  /** `REGISTRY["key"] = Class` at the top level, by the dictionary that REGISTRY is. */
+  readonly entries: ReadonlyMap<Node, readonly Node[]>;
 }
 
 export function modelOf(file: SourceFile): FileModel {
@@ -45,7 +47,8 @@ export function modelOf(file: SourceFile): FileModel {
   const starred: string[] = [];
   const functions: FunctionModel[] = [];
   const classes: ClassModel[] = [];
-  const model: FileModel = { file, names, starred, functions, classes };
+  const entries = new Map<Node, readonly Node[]>();
+  const model: FileModel = { file, names, starred, functions, classes, entries };
 
   function scan(nodes: readonly Node[]): void {
     for (const node of nodes) statement(node);
@@ -74,6 +77,7 @@ export function modelOf(file: SourceFile): FileModel {
         const right = assignment && childOf(assignment, 'right');
         if (left?.kind === 'identifier' && right && !standsIn(right, textOf(left)))
           names.set(textOf(left), { kind: 'value', node: right });
+        else if (assignment && left?.kind === 'subscript' && right) entry(assignment, left, right);
         break;
       }
       case 'if_statement':
@@ -87,6 +91,12 @@ export function modelOf(file: SourceFile): FileModel {
         scan(node.children);
         break;
     }
+  }
+
+  function entry(assignment: Node, left: Node, right: Node): void {
+    const binding = names.get(textOf(childOf(left, 'value') ?? left));
+    if (binding?.kind !== 'value' || binding.node.kind !== 'dictionary' || right.kind !== 'identifier') return;
+    entries.set(binding.node, [...(entries.get(binding.node) ?? []), assignment]);
   }
 
   function definition(node: Node, owner: ClassModel | null): FunctionModel | ClassModel | null {

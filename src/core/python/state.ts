@@ -3,7 +3,7 @@
  * immutable, so a branch copies two maps, and a join compares them.
  */
 import { equal } from '../tensor/dim';
-import { carriesReplica, freshId, knownAxis, mapAxes, tensor } from '../tensor/shape';
+import { carriesReplica, freshId, knownAxis, mapAxes, replicasOf, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Shape, Tensor } from '../tensor/value';
 import { negated } from './condition';
@@ -228,7 +228,7 @@ export function lift(
         when: [...choice.when, ...o.when],
       })),
     );
-    if (choices.length > MAX_OPTIONS) choices.length = MAX_OPTIONS;
+    if (choices.length > MAX_OPTIONS) choices = [...covering(choices, ({ values }) => values.flatMap(distinction))];
   }
   const results = choices.map((choice) => ({ value: apply(choice.values), when: choice.when }));
   const [first, ...rest] = results;
@@ -250,6 +250,32 @@ export function lift(
 /** Each value once; of too many, those that matter. */
 function fewest(options: readonly Option[]): readonly Option[] {
   const unique = options.filter((o, i) => options.findIndex((other) => other.value === o.value) === i);
-  if (unique.length <= MAX_OPTIONS) return unique;
-  return [...unique].sort((x, y) => Number(matters(y.value)) - Number(matters(x.value))).slice(0, MAX_OPTIONS);
+  return unique.length <= MAX_OPTIONS ? unique : covering(unique, ({ value }) => distinction(value));
+}
+
+/** As many as are allowed, so that most of what tells them apart is in one of them: first come, first served. */
+function covering<T>(all: readonly T[], parts: (one: T) => readonly unknown[]): readonly T[] {
+  const left = all.map((one) => ({ one, parts: parts(one) }));
+  const seen = new Set<unknown>();
+  const taken = new Set<T>();
+  while (taken.size < MAX_OPTIONS && taken.size < left.length) {
+    let best: (typeof left)[number] | null = null;
+    let most = -1;
+    for (const candidate of left) {
+      const fresh = taken.has(candidate.one) ? -1 : candidate.parts.filter((part) => !seen.has(part)).length;
+      if (fresh > most) [best, most] = [candidate, fresh];
+    }
+    if (!best) break;
+    taken.add(best.one);
+    for (const part of best.parts) seen.add(part);
+  }
+  return all.filter((one) => taken.has(one));
+}
+
+/** The copies in a value by where they are made, and whatever else decides which code runs. */
+function distinction(value: Value): readonly unknown[] {
+  if (value.kind === 'tensor')
+    return replicasOf(value.shape).map((replica) => `${replica.origin.path}:${replica.origin.start}`);
+  if (value.kind === 'tuple') return value.items.flatMap(distinction);
+  return matters(value) ? [value] : [];
 }

@@ -382,6 +382,85 @@ class Tower(nn.Module):
         x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
         return self.fc(self.root(self.norm(x)))  #= fc
 `,
+  'a module that was moved, copied or wrapped': `
+import copy
+
+class Decoder(nn.Module):
+    def __init__(self, s, a):
+        super().__init__()
+        self.first = nn.Linear(s + a, 64)
+    def forward(self, state, z):
+        return self.first(torch.cat([state, z], dim=-1))  #= first
+
+class Agent:
+    def __init__(self, s, a, device):
+        self.net = Decoder(s, a).to(device)
+        self.target = copy.deepcopy(self.net).eval()
+        self.spread = nn.DataParallel(Decoder(s, a).cuda())
+    def act(self, state, z):
+        return self.net(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+    def aim(self, state, z):
+        return self.target(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+    def many(self, state, z):
+        return self.spread(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+`,
+  'expanded to each other, one of them chosen by a branch': `
+class Edges(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(2 * d, d), nn.SiLU())
+    def forward(self, x, near):
+        if near is not None:
+            other = self.pick(x, near)
+        else:
+            other = rearrange(x, 'b j d -> b () j d')
+        own = rearrange(x, 'b i d -> b i () d')
+        own, other = torch.broadcast_tensors(own, other)  #! IKB101 -> mlp
+        return self.mlp(torch.cat((own, other), dim=-1))  #= mlp
+`,
+  'classes of a registry that is filled after it is made': `
+class Recurrent(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.first = nn.Linear(d, 64)
+    def forward(self, x):
+        return self.first(x)  #= first
+
+AGENTS = {}
+AGENTS['recurrent'] = Recurrent
+
+class Controller:
+    def __init__(self, args):
+        self.n = args.n_agents
+        self.agent = AGENTS[args.agent](args.width)
+    def forward(self, seen, b):
+        parts = []
+        parts.append(seen)
+        parts.append(torch.eye(self.n).unsqueeze(0).expand(b, -1, -1))  #! IKB101 -> first
+        return self.agent(torch.cat([x.reshape(b * self.n, -1) for x in parts], dim=1))
+
+class Other(Controller):
+    def forward(self, seen, n):
+        return self.agent(seen.repeat(n, 1))  #! IKB102 -> first
+`,
+  'more branches than are kept apart': `
+class Critic(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.n = n
+        self.first = nn.Linear(d, 64)
+    def forward(self, state, seen, actions, batch, t):
+        b = state.size(0)
+        steps = batch.steps if t is None else 1
+        parts = [state.unsqueeze(2).repeat(1, 1, self.n, 1), seen]  #! IKB101 -> first
+        if t == 0:
+            parts.append(actions.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        elif isinstance(t, int):
+            parts.append(batch.before.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        else:
+            parts.append(batch.last.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        return self.first(torch.cat([x.reshape(b, steps, self.n, -1) for x in parts], dim=-1))  #= first
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
