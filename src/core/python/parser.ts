@@ -36,6 +36,10 @@ export interface ParsedFile extends SourceFile {
   /** Re-parses after changes, re-using what did not change, and closes this one. */
   edited(changes: readonly Change[]): ParsedFile;
   readonly nodeCount: number;
+  /** Whether there is a syntax error anywhere, in bodies that nobody has looked into, too. */
+  isBroken(): boolean;
+  /** Where bodies are left out. */
+  readonly isPart: boolean;
   /** Comments that contain this text. */
   commentsWith(part: string): readonly { readonly line: number; readonly text: string }[];
 }
@@ -212,10 +216,15 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       return children;
     }
 
-    /** The function is the first statement of a text that begins with it. */
-    function childrenIn(parent: TreeNode, { start, to }: Body): readonly Node[] {
+    function parsePart({ start, to }: Body): Tree {
       const part = parseRanges(path, (parsed ??= withoutLongComments(text)), [[start, to]]);
       hasErrors ||= part.rootNode.hasError;
+      return part;
+    }
+
+    /** The function is the first statement of a text that begins with it. */
+    function childrenIn(parent: TreeNode, body: Body): readonly Node[] {
+      const part = parsePart(body);
       const address = addressOf(part);
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
@@ -264,6 +273,8 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       hasErrors: () => hasErrors,
       childrenAt,
       childrenIn,
+      isBroken: () => hasErrors || without.some((body) => (parsePart(body).delete(), hasErrors)),
+      isPart: without.length > 0,
       path,
       text,
       nodeCount,

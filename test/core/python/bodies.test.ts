@@ -159,3 +159,40 @@ describe('brackets and strings', () => {
     assert.ok(engine.check('m.py', `import torch\n${padding}x = [1, 2\n\ndef f(:\n    pass\n`).broken);
   });
 });
+
+const FLAGGED = `class Rank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(64, 32)
+
+    def forward(self, user, cand):
+        n = cand.shape[0]
+        rows = user.expand(n, -1)
+        both = torch.cat([rows, cand], dim=-1)
+        return self.lin(both)
+`;
+const ERRORS = [
+  'y = = 2',
+  'else:\n        y = 2',
+  'self.x    pass',
+  'if x:',
+  '  while x:',
+  'f(',
+  '"""',
+  'x = 1 \\ 2',
+  'class :',
+  ')',
+];
+
+describe('a text that is broken where nobody looks', () => {
+  for (const error of ['x = 1', ...ERRORS])
+    it(`has the findings of an open document: ${error}`, async () => {
+      const engine = await engineForTests();
+      const text = `import torch\nfrom torch import nn\n\n\n${method('g', '', ...LONG, error)}\n\n${FLAGGED}`;
+      const document = engine.open('m.py', text);
+      const expected = document.check();
+      document.close();
+      assert.deepEqual(engine.check('m.py', text), expected);
+      if (error === 'x = 1') assert.equal(expected.findings.length, 1);
+    });
+});
