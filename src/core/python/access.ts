@@ -7,21 +7,30 @@ import type { Frame, Run } from './run';
 import { type Node, positionOf } from './syntax';
 import type { Args, Value } from './value';
 
-const nodes = new WeakMap<Place, Node>();
-
-export function placeOf(node: Node): Place {
-  const place = {
-    path: node.file.path,
-    start: node.start,
-    end: node.end,
-    line: positionOf(node.file, node.start).line,
-  };
-  nodes.set(place, node);
-  return place;
+/** Made for every operator and read for few: the line is looked for when it is asked for. */
+class NodePlace implements Place {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+  readonly #node: Node;
+  constructor(node: Node) {
+    this.path = node.file.path;
+    this.start = node.start;
+    this.end = node.end;
+    this.#node = node;
+  }
+  get line(): number {
+    return positionOf(this.#node.file, this.start).line;
+  }
+  static nodeOf(place: Place): Node | null {
+    return #node in place ? place.#node : null;
+  }
 }
 
+export const placeOf = (node: Node): Place => new NodePlace(node);
+
 /** The node that a place was made from. */
-export const nodeAt = (place: Place): Node | null => nodes.get(place) ?? null;
+export const nodeAt = (place: Place): Node | null => NodePlace.nodeOf(place);
 
 const EDGES = /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edges)$/;
 const NAMED_MANY_TO_ONE =
