@@ -4,7 +4,7 @@ import type { Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asNumber, asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
-import { kept } from './builtins';
+import { ANY_KEY, alike, kept } from './builtins';
 import { carries } from './calls';
 import { overwrite } from './in-place';
 import type { Frame, Run } from './run';
@@ -169,6 +169,8 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
     if (item.kind === 'dict') {
       const entries = new Map(item.entries);
       if (key !== null) entries.set(key, value);
+      else if (!alike([entries.get(ANY_KEY) ?? value, value], frame)) entries.delete(ANY_KEY);
+      else if (!item.open) entries.set(ANY_KEY, value);
       frame.state.heap.set(owner.id, { ...item, entries, open: item.open || key === null });
     } else if (item.kind === 'list') {
       const n = index.kind === 'slice' ? null : asNumber(run.evaluate(index, frame));

@@ -107,6 +107,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (RETURNS_MODULE.test(name) && isCalled(node) && run.isModule(item.model))
     return { kind: 'method', owner: value, name };
   if (name === '__class__') return { kind: 'class', model: item.model };
+  // Of a wrapper for several devices, which is taken for what it wraps.
+  if (name === 'module' && run.isModule(item.model)) return value;
   const classLevel = item.model.attributes.get(name);
   if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);
   if (name === 'training') return TRUTH;

@@ -8,7 +8,7 @@ import { passes } from './iterate';
 import { RETURNS_MODULE } from './layers';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
-import type { Node } from './syntax';
+import { type Node, textOf } from './syntax';
 import { type Args, FROM_ZERO, NONE, NUMBER, TRUTH, type Value, args as argsOf, int, tuple } from './value';
 
 const BUILTINS = new Set(
@@ -70,12 +70,9 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       return listed?.items[0] ?? unknown();
     }
     case 'dict':
-      return allocate(
-        { kind: 'dict', entries: new Map(args.keywords), open: args.positional.length > 0 || args.open, tag: 'dict' },
-        frame,
-      );
+      return dictOf(args, frame, run);
     case 'getattr': {
-      const attribute = asString(second);
+      const attribute = asString(second) ?? templateOf(args.nodes.get(1));
       return first && attribute !== null ? run.attribute(first, attribute, node, frame) : unknown();
     }
     case 'super': {
@@ -84,6 +81,9 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       return self?.kind === 'ref' && after ? { kind: 'super', self, after } : unknown();
     }
     case 'setattr':
+      return first?.kind === 'ref'
+        ? (containerMethod(first, 'register_module', withoutFirst(args), frame, run) ?? NONE)
+        : NONE;
     case 'print':
       return NONE;
     case 'int':
@@ -152,7 +152,7 @@ export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; 
       if (item?.kind === 'object' && item.holds) return itemsOf(item.holds, frame);
       if (item?.kind === 'dict')
         return {
-          items: [...item.entries.keys()].map((key): Value => ({ kind: 'string', value: key })),
+          items: [...item.entries.keys()].map(keyOf),
           open: item.open,
         };
       return null;
@@ -160,6 +160,53 @@ export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; 
     default:
       return null;
   }
+}
+
+const withoutFirst = (args: Args): Args => ({
+  ...args,
+  positional: args.positional.slice(1),
+  nodes: new Map(
+    [...args.nodes].flatMap(([key, node]) => (key === 0 ? [] : [[typeof key === 'number' ? key - 1 : key, node]])),
+  ),
+});
+
+/** `f'layer{i}'` and `'layer%d' % i`: one name for all that it makes, which no attribute has otherwise. */
+function templateOf(node: Node | undefined): string | null {
+  const text = node ? textOf(node) : '';
+  const found = /^f(['"])([^'"]*)\1$|^(['"])([^'"]*)\3 *% *[\w.]+$/.exec(text);
+  const template = (found?.[2] ?? found?.[4])?.replace(/\{[^}]*\}|%[ds]/g, '{}');
+  return template?.includes('{}') === true ? template : null;
+}
+
+/** Under this key stands what is stored under keys that are not known. */
+export const ANY_KEY = '*';
+
+/** Layers that one expression made, or modules of one class: each stands for all. */
+export function alike(values: readonly Value[], frame: Frame): boolean {
+  const [first, ...rest] = values.map((value) => {
+    const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : null;
+    return value.kind === 'layer' ? value.node : item?.kind === 'object' ? item.model : null;
+  });
+  return first != null && rest.every((one) => one === first);
+}
+
+const keyOf = (key: string): Value => ({ kind: 'string', value: key === ANY_KEY ? null : key });
+
+/** `dict` and `OrderedDict`, of pairs, of another one, of keywords. */
+export function dictOf(args: Args, frame: Frame, run: Run): Value {
+  const [first] = args.positional;
+  const given = first?.kind === 'ref' ? frame.state.heap.get(first.id) : null;
+  const entries = new Map(given?.kind === 'dict' ? given.entries : []);
+  const pairs = first && given?.kind !== 'dict' ? run.items(first, frame) : null;
+  let open = args.open || (given?.kind === 'dict' ? given.open : first !== undefined && (pairs?.open ?? true));
+  for (const pair of pairs?.items ?? []) {
+    const [key, value] = pair.kind === 'tuple' ? pair.items : [];
+    const name = asString(key);
+    if (name !== null && value) entries.set(name, value);
+    else open = true;
+  }
+  args.keywords.forEach((value, key) => entries.set(key, value));
+  return allocate({ kind: 'dict', entries, open, tag: 'dict' }, frame);
 }
 
 /** What a constructor stores was copied once, when the model was built. */
@@ -188,7 +235,7 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
       if (kind) heap.set(owner.id, { ...item, holds: container(kind, args, frame, run) });
       return NONE;
     }
-    const key = asString(argument(args, 0, 'name'));
+    const key = asString(argument(args, 0, 'name')) ?? templateOf(args.nodes.get(0));
     const given = argument(args, 1, 'tensor', 'param', 'module');
     if (key !== null && given)
       heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, kept(given)) });
@@ -247,15 +294,12 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
           (key !== null ? item.entries.get(key) : undefined) ?? (item.open || !second ? unknown(key ?? '') : second)
         );
       case 'keys':
-        return tuple(
-          [...item.entries.keys()].map((k): Value => ({ kind: 'string', value: k })),
-          item.open,
-        );
+        return tuple([...item.entries.keys()].map(keyOf), item.open);
       case 'values':
         return tuple([...item.entries.values()], item.open);
       case 'items':
         return tuple(
-          [...item.entries].map(([k, v]) => tuple([{ kind: 'string', value: k }, v])),
+          [...item.entries].map(([k, v]) => tuple([keyOf(k), v])),
           item.open,
         );
       case 'update': {

@@ -6,7 +6,7 @@ import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
 import { argument, asNumber, asTensor, placeOf } from './access';
-import { callBuiltin, containerMethod, isBuiltin } from './builtins';
+import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase } from './containers';
@@ -49,11 +49,17 @@ export function callValue(callee: Value, args: Args, node: Node, frame: Frame, r
   }
 }
 
+function isOneOfSeveral({ positional, keywords }: Args): boolean {
+  for (const value of positional) if (value.kind === 'union') return true;
+  for (const value of keywords.values()) if (value.kind === 'union') return true;
+  return false;
+}
+
 /** Values for which some argument is one of several: each choice apart, results joined. */
 function lifted(args: Args, frame: Frame, apply: (args: Args) => Value): Value {
+  if (!isOneOfSeveral(args)) return apply(args);
   const keys = [...args.keywords.keys()];
   const values = [...args.positional, ...args.keywords.values()];
-  if (!values.some((v) => v.kind === 'union')) return apply(args);
   return lift(values, frame.state.path, (chosen) =>
     apply({
       ...args,
@@ -118,6 +124,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   const layer = layerName(name);
   if (layer) return constructLayer(layer, args, node);
   if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
+  if (/^(collections|typing)\.OrderedDict$/.test(path)) return dictOf(args, frame, run);
   const foreign = FOREIGN.test(path);
   if (foreign) return unknown('', true);
   return callUnknown(args, node, frame, run);

@@ -28,6 +28,7 @@ export function container(name: string, args: Args, frame: Frame, run: Run): Val
   } else if (first?.kind === 'ref' && frame.state.heap.get(first.id)?.kind === 'dict') {
     const dict = frame.state.heap.get(first.id);
     items = dict?.kind === 'dict' ? [...dict.entries.values()] : [];
+    open ||= dict?.kind === 'dict' && dict.open;
   }
   return allocate({ kind: 'list', items, open, tag: name }, frame);
 }

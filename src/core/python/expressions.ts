@@ -4,6 +4,7 @@ import { pointwise } from '../tensor/pointwise';
 import { allocate, asTensor, placeOf } from './access';
 import { arithmetic, unary } from './arithmetic';
 import { collectArgs } from './arguments';
+import { ANY_KEY, alike } from './builtins';
 import { comprehension, iterate } from './iterate';
 import type { Frame, Run } from './run';
 import { annotated, lift, possible, unknown } from './state';
@@ -59,6 +60,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       const name = childOf(node, 'attribute');
       if (!object || !name) return unknown();
       const owner = run.evaluate(object, frame);
+      if (owner.kind !== 'union') return run.attribute(owner, textOf(name), node, frame);
       return lift([owner], frame.state.path, ([value]) =>
         value ? run.attribute(value, textOf(name), node, frame) : unknown(),
       );
@@ -114,9 +116,12 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       const made = comprehension(node, frame, run);
       return allocate({ kind: 'list', items: made.items, open: made.open, tag: 'list' }, frame);
     }
-    case 'dictionary_comprehension':
-      comprehension(node, frame, run);
-      return unknown();
+    case 'dictionary_comprehension': {
+      const { items } = comprehension(node, frame, run);
+      const [first] = items;
+      if (!first || !alike(items, frame)) return unknown();
+      return allocate({ kind: 'dict', entries: new Map([[ANY_KEY, first]]), open: true, tag: 'dict' }, frame);
+    }
     case 'assignment': {
       const right = childOf(node, 'right');
       const left = childOf(node, 'left');
@@ -133,6 +138,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
 function nameValue(name: string, frame: Frame, run: Run): Value {
   const local = frame.state.names.get(name);
   if (local) {
+    if (local.kind !== 'union') return local;
     const options = possible(local, frame.state.path);
     const [only] = options;
     return options.length === 1 && only ? only.value : local;

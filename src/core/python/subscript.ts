@@ -4,6 +4,7 @@ import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } fr
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
+import { ANY_KEY } from './builtins';
 import { gathered, named } from './gather';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -22,7 +23,9 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
       if (item?.kind === 'list') return sequence(item.items, item.open, only, frame, run);
       if (item?.kind === 'dict' && only) {
         const key = asString(run.evaluate(only, frame));
-        return (key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only)) ?? unknown();
+        const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
+        const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
+        return found ?? any ?? unknown();
       }
       return unknown();
     }

@@ -461,6 +461,38 @@ class Critic(nn.Module):
             parts.append(batch.last.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
         return self.first(torch.cat([x.reshape(b, steps, self.n, -1) for x in parts], dim=-1))  #= first
 `,
+  'layers by names and keys': `
+from collections import OrderedDict
+
+class Layers(nn.Module):
+    def __init__(self, d, kinds, n):
+        super().__init__()
+        self.mlp = nn.Sequential(OrderedDict([('first', nn.Linear(d, d)), ('act', nn.GELU())]))
+        self.by_kind = nn.ModuleDict()
+        for kind in kinds:
+            self.by_kind[kind] = nn.Linear(d, d)
+        self.by_name = nn.ModuleDict({name: nn.Linear(d, d) for name in kinds})
+        for i in range(n):
+            setattr(self, f'level{i}', nn.Linear(d, d))
+        self.wrapped = nn.parallel.DistributedDataParallel(Inner(d))
+    def of_names(self, x, n):
+        return self.mlp(x.repeat(n, 1))  #! IKB102 -> first    #= first
+    def of_keys(self, x, n, kind):
+        return self.by_kind[kind](x.repeat(n, 1))  #! IKB102 -> call    #= call
+    def of_comprehension(self, x, n, kind):
+        return self.by_name[kind](x.repeat(n, 1))  #! IKB102 -> named    #= named
+    def of_template(self, x, n, i):
+        return getattr(self, f'level{i}')(x.repeat(n, 1))  #! IKB102 -> template    #= template
+    def of_wrapper(self, x, n):
+        return self.wrapped.module(x.repeat(n, 1))  #! IKB102 -> inner
+
+class Inner(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= inner
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -594,6 +626,18 @@ class Masked(nn.Module):
         tokens = self.token.expand(b, n, -1)
         w = mask.flatten(1).unsqueeze(-1).type_as(tokens)
         return self.fc(x * (1.0 - w) + tokens * w)
+`,
+  'layers of several kinds under keys that are not known': `
+class Kinds(nn.Module):
+    def __init__(self, d, names, kinds):
+        super().__init__()
+        self.parts = nn.ModuleDict()
+        for name in names:
+            self.parts[name] = nn.Linear(d, d)
+        for kind in kinds:
+            self.parts[kind] = nn.LayerNorm(d)
+    def forward(self, x, n, kind):
+        return self.parts[kind](x.repeat(n, 1))
 `,
 };
 
