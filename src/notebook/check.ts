@@ -25,6 +25,14 @@ function checkNotebook(engine: Checker, path: string, raw: string, options: Chec
   const analysis = engine.check(path, program.text, options);
   const place = placer(path, program);
   const toFile = (rewrite: Rewrite) => inFile(path, raw, program, rewrite);
+  const broken = program.open
+    ? {
+        path,
+        cell: program.open.number,
+        line: 1,
+        message: 'syntax error: brackets or strings of this cell do not close',
+      }
+    : analysis.broken && place.step(analysis.broken);
   const finding = (one: Finding): Finding => ({
     ...place.finding(one),
     rewrites: one.rewrites.map(toFile).map(place.rewrite),
@@ -34,7 +42,7 @@ function checkNotebook(engine: Checker, path: string, raw: string, options: Chec
     suppressed: analysis.suppressed.map(finding),
     notes: analysis.notes.map(place.step),
     parsed: analysis.parsed,
-    ...(analysis.broken && { broken: place.step(analysis.broken) }),
+    ...(broken && { broken }),
   };
 }
 

@@ -36,6 +36,26 @@ export function maskMagics(text: string): string | null {
   return lines.join('\n');
 }
 
+const KEYWORDS = new Set(
+  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(' '),
+); // prettier-ignore
+
+/** Whether a bracket, a string or a line that goes on reaches over the end of the cell, into those behind it. */
+export function isOpen(text: string): boolean {
+  const state = openState();
+  for (const line of text.split('\n')) advance(state, line);
+  return state.quote !== '' || state.depth > 0 || state.continued;
+}
+
+/** Of a cell that cannot run the names that it mentions, as Python of the same length. */
+export const namesOf = (text: string): string =>
+  text.replace(/[^\r\n]+/g, (line) => {
+    const names = line.replace(/[\p{L}\p{N}_]+/gu, (word) =>
+      /^\p{N}/u.test(word) || KEYWORDS.has(word) ? ' '.repeat(word.length) : word,
+    );
+    return names.replace(/[^\p{L}\p{N}_]+/gu, (between, at: number) => (at === 0 ? '' : ',').padEnd(between.length));
+  });
+
 /** An expression or statement as long as what it replaces; a carriage return stays. */
 function filler(text: string, preferred: string): string {
   const end = text.endsWith('\r') ? '\r' : '';

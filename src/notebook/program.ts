@@ -3,7 +3,7 @@
  * are lines and columns of a cell.
  */
 import type { TextEdit } from '../core/finding';
-import { maskMagics } from './magics';
+import { isOpen, maskMagics, namesOf } from './magics';
 
 export interface CodeCell {
   /** 1-based, counted over all cells, as editors show them. */
@@ -24,21 +24,26 @@ export interface Program {
   readonly text: string;
   /** Cells of other languages have no part. */
   readonly parts: readonly Part[];
+  /** The first cell whose brackets or strings do not close, of which nothing but the names is in the program. */
+  readonly open: CodeCell | null;
 }
 
 export function programOf(cells: readonly CodeCell[]): Program {
   const parts: Part[] = [];
   const texts: string[] = [];
   let [start, line] = [0, 1];
+  let open: CodeCell | null = null;
   for (const cell of cells) {
-    const text = maskMagics(cell.text);
-    if (text === null) continue;
+    const masked = maskMagics(cell.text);
+    if (masked === null) continue;
+    if (isOpen(masked)) open ??= cell;
+    const text = isOpen(masked) ? namesOf(masked) : masked;
     parts.push({ cell, start, end: start + text.length, line });
     texts.push(text, '\n');
     start += text.length + 1;
     line += text.split(/\r\n|\r|\n/).length;
   }
-  return { text: texts.join(''), parts };
+  return { text: texts.join(''), parts, open };
 }
 
 /** Number and first line of every cell of the program. */

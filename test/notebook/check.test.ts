@@ -107,6 +107,22 @@ describe('notebooks', () => {
     const { broken, findings } = await check(notebook([code(IMPORTS), code(RANKER), code('\n\nx = = 1')]));
     assert.deepEqual([broken?.cell, broken?.line, findings.length], [3, 3, 1]);
   });
+  for (const open of [
+    'def broken(:\n  x = (',
+    'x = """open\nrows',
+    'f(x,\n  rows\n',
+    'x = [1, 2',
+    'x = f({1: [2}',
+    'x = 1 + \\',
+    "print('a' 'b\\",
+    'class A(nn.Module:\n    def f(self):\n        return (1,\n',
+    'd = {\n    "a": [1, 2,\n    "b": 3,\n',
+  ])
+    it(`a cell that does not close leaves the others alone: ${JSON.stringify(open)}`, async () => {
+      const { broken, findings } = await check(notebook([code(IMPORTS), code(open), code(RANKER)]));
+      assert.deepEqual([broken?.cell, findings.map(({ cell }) => cell)], [2, [3]]);
+      assert.ok(findings[0]?.rewrites.some(({ tier }) => tier !== 'none'));
+    });
   it('a cell of another language within a Python notebook is not Python', async () => {
     const sql = code(lines(RANKER), { metadata: { vscode: { languageId: 'sql' } } });
     assert.deepEqual((await check(notebook([code(IMPORTS), sql]))).findings, []);
