@@ -94,7 +94,7 @@ export async function verify(context: Context, place: string, given: VerifyArgum
 }
 
 function parseArgument(text: string): [string, string] {
-  const match = /^\s*([A-Za-z_]\w*)\s*=\s*(.+)$/s.exec(text);
+  const match = /^\s*([\p{L}_][\p{L}\p{N}_]*)\s*=\s*(.+)$/su.exec(text);
   if (!match?.[1] || !match[2]) throw new UsageError(`--arg: "${text}" is not NAME=VALUE, as in user=[U, 64]`);
   return [match[1], match[2].trim()];
 }

@@ -53,8 +53,14 @@ export const namesOf = (text: string): string =>
     const names = line.replace(/[\p{L}\p{N}_]+/gu, (word) =>
       /^\p{N}/u.test(word) || KEYWORDS.has(word) ? ' '.repeat(word.length) : word,
     );
-    return names.replace(/[^\p{L}\p{N}_]+/gu, (between, at: number) => (at === 0 ? '' : ',').padEnd(between.length));
+    return names.replace(/[^\p{L}\p{N}_]+/gu, (between, at: number) => separator(between, at, names.length));
   });
+
+/** A line that is indented begins with a sign: the indentation of an expression would be an error. */
+function separator({ length }: string, at: number, lineLength: number): string {
+  const sign = length < lineLength ? '-' : '';
+  return (at === 0 ? sign : ',').padEnd(length);
+}
 
 /** An expression or statement as long as what it replaces; a carriage return stays. */
 function filler(text: string, preferred: string): string {

@@ -119,7 +119,7 @@ function shapesInComments(comments: readonly { readonly text: string }[]): Recor
   for (const { text } of comments) {
     const body = /#\s*ikbo:\s*(.*)/.exec(text)?.[1] ?? '';
     for (const [, name = '', shape = ''] of body.matchAll(
-      /([A-Za-z_]\w*)\s*=\s*(\[[^\]]*\](?:\s*<\s*\w+|\s+bool\b)?)/g,
+      /([\p{L}_][\p{L}\p{N}_]*)\s*=\s*(\[[^\]]*\](?:\s*<\s*[\p{L}\p{N}_]+|\s+bool\b)?)/gu,
     ))
       found[name] = shape;
   }

@@ -172,6 +172,14 @@ describeTorch('ikbo verify', function () {
     write('nb.ipynb', notebook(NOTEBOOK));
     assert.match((await verify('nb.ipynb:4:8', '--main', ...ONE)).out, /trained/);
   });
+  it('a cell that does not close is in the way of none that does not need it; of another error it says where it is', async () => {
+    const given = [...ONE, '--arg', 'user=[3, du]', '--arg', 'cand=[12, dc]', '--shape', 'du=5,dc=2,n=4'];
+    const imports = code(`${IMPORTS}\nWIDTHS = {'h': 8}`);
+    write('nb.ipynb', notebook([imports, code('def broken(:\n  x = (rows,\n    1'), code(CELL)]));
+    assert.equal((await verify('nb.ipynb:3:8', ...given)).code, 0);
+    write('nb.ipynb', notebook([imports, code('\nx = = 1'), code(CELL)]));
+    assert.match((await verify('nb.ipynb:3:8', ...given)).out, /SyntaxError: .* in line 2 of cell 2/);
+  });
   it('runs on the GPU where torch can use one, and says whose memory it is', async () => {
     write('m.py', RANKER);
     const card = python(['-c', 'import torch; print(torch.cuda.is_available() and torch.cuda.get_device_name())']);

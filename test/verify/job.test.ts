@@ -36,6 +36,14 @@ describe('verification job', () => {
     assert.deepEqual(made.sizes, { B: 64, D: 32 });
     assert.deepEqual(made.arguments, { user: '[B, D]', index: '[N] < B', mask: '[B, T] bool' });
   });
+  it('reads names in any script', async () => {
+    const text = TEXT.replaceAll('user', 'hôte').replace('index', 'индекс');
+    const [finding] = (await engineForTests()).check('m.py', text).findings as [Finding];
+    const rewrite = finding.rewrites.find(({ edits }) => edits.length > 0) as Rewrite;
+    const place = { file: '/p/m.py', text, folders: ['/p'], cells: null };
+    const made = jobOf(place, finding, rewrite, NOTHING_GIVEN, { shapes: {}, packages: [] });
+    assert.deepEqual(made.arguments, { hôte: '[B, D]', индекс: '[N] < B', mask: '[B, T] bool' });
+  });
   it('the command line wins over the file, and the file over the configuration', async () => {
     const made = await job({ sizes: { B: 2 }, arguments: { user: '[B, 5]' } }, { B: 1, D: 1, T: 7 });
     assert.deepEqual(made.sizes, { B: 2, D: 32, T: 7 });

@@ -17,16 +17,18 @@ export function bindingsOf(comments: readonly { readonly text: string }[]): Bind
   for (const { text } of comments) {
     const body = /#\s*ikbo:\s*(.*)/.exec(text)?.[1] ?? '';
     if (body.startsWith('ignore')) continue;
-    for (const [, name = '', list = ''] of body.matchAll(/(?<![\w.])([A-Za-z_]\w*)\s*=\s*\[([\w\s,]*)\]/g)) {
+    for (const [, name = '', list = ''] of body.matchAll(
+      /(?<![\p{L}\p{N}_.])([\p{L}_][\p{L}\p{N}_]*)\s*=\s*\[([\p{L}\p{N}_\s,]*)\]/gu,
+    )) {
       const dims = list.split(',').map((dim) => dim.trim());
-      if (!dims.every((dim) => /^([A-Za-z_]\w*|\d+)$/.test(dim))) continue;
+      if (!dims.every((dim) => /^([\p{L}_][\p{L}\p{N}_]*|\d+)$/u.test(dim))) continue;
       if (stated.has(name) && stated.get(name)?.join() !== dims.join()) contrary.add(name);
       stated.set(name, dims);
     }
     const index = /^index\s+([\w.]+)\s+many-to-one\b/.exec(body);
     if (index?.[1] !== undefined) manyToOne.add(index[1]);
     else
-      for (const pair of body.matchAll(/([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s*=\s*(\d+)/g))
+      for (const pair of body.matchAll(/([\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}\p{N}_]+|\[\d+\])*)\s*=\s*(\d+)/gu))
         shapes[pair[1] ?? ''] = Number(pair[2]);
   }
   for (const name of contrary) stated.delete(name);

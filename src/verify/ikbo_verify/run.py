@@ -150,7 +150,10 @@ def round_to(value, dtype, run_dtype, device):
 
 
 def as_call(job):
-    name = job["call"] or target_of(job["original"], job["broadcast"][0], job["consumer"])
+    try:
+        name = job["call"] or target_of(job["original"], job["broadcast"][0], job["consumer"])
+    except SyntaxError as error:
+        raise Problem(f"the original file cannot be imported: {describe(error)} in {place(job, error.lineno)}")
     if name is None:
         raise Problem("the finding is at module level: run the whole file instead with --main")
     before, after = versions(job, name)
