@@ -36,7 +36,11 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
       return layerAttribute(value, name);
     case 'unknown':
       return unknownAttribute(value, name, node, run);
-    case 'tuple':
+    case 'tuple': {
+      // Of max, min, median, sort, topk.
+      const at = value.items.length === 2 ? ['values', 'indices'].indexOf(name) : -1;
+      return value.items[at] ?? { kind: 'method', owner: value, name };
+    }
     case 'string':
     case 'shape':
     case 'partial':

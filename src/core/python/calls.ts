@@ -1,7 +1,7 @@
 /** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
 import { hitsOf, rowHitsOf } from '../tensor/contract';
-import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, dimAt, position, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
@@ -300,8 +300,10 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
     const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
     for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
       if (one.kind !== 'tensor') continue;
+      // Repeated along their own sequence, keys are not those of another row.
+      const sequence = keyword === 'memory' ? null : (position(one.shape, -2) ?? -2);
       const hits = asHits(
-        memory ? hitsOf(one, -1) : rowHitsOf(one, -1),
+        memory ? hitsOf(one, -1).filter(({ axis }) => axis !== sequence) : rowHitsOf(one, -1),
         () => (memory ? 'batch' : 'row'),
         () => true,
       );

@@ -196,8 +196,8 @@ export function evaluateFile(
     const small = node.end - node.start < SHORT;
     if (!frame.building) return small && (model.file === project.main || name !== 'forward');
     if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
-    const isPartOfModule = owner === null || project.isModule(owner);
-    return isPartOfModule && (small || name === '__init__' || buildsLayers(model));
+    if (owner !== null && !project.isModule(owner)) return buildsParts(model, small);
+    return small || name === '__init__' || buildsLayers(model);
   }
 
   /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */
@@ -386,6 +386,11 @@ const isTiny = (node: Node): boolean => node.end - node.start < 100;
 
 /** Constructors, and what runs once to bring weights from elsewhere. */
 const NO_ENTRY = /^(__init__|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
+
+/** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
+const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
+  (small || /build|create|make|init|set_?up/.test(name)) &&
+  /\bself\.\w+ *= *\w[^\n]*\(/.test(file.text.slice(start, end));
 
 /** Can a function that a constructor calls add to the layers of a model? */
 const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>

@@ -5,7 +5,7 @@ import { allocate, asTensor, placeOf } from './access';
 import { arithmetic, unary } from './arithmetic';
 import { collectArgs } from './arguments';
 import { ANY_KEY, alike } from './builtins';
-import { comprehension, iterate } from './iterate';
+import { comprehension, iterate, timesIn } from './iterate';
 import type { Frame, Run } from './run';
 import { annotated, lift, possible, unknown } from './state';
 import { subscript } from './subscript';
@@ -114,7 +114,8 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
     case 'generator_expression':
     case 'set_comprehension': {
       const made = comprehension(node, frame, run);
-      return allocate({ kind: 'list', items: made.items, open: made.open, tag: 'list' }, frame);
+      const times = made.items.length === 1 && made.open ? timesIn(node, frame, run) : null;
+      return allocate({ kind: 'list', ...made, tag: 'list', ...(times ? { times } : {}) }, frame);
     }
     case 'dictionary_comprehension': {
       const { items } = comprehension(node, frame, run);

@@ -1,7 +1,7 @@
 /** Loops over known and unknown things, comprehensions, and choices between two expressions. */
-import { symbol } from '../tensor/dim';
+import { type Dim, symbol } from '../tensor/dim';
 import { applyView, select } from '../tensor/views';
-import { placeOf } from './access';
+import { asDim, placeOf } from './access';
 import type { Frame, Run } from './run';
 import { either, fork, join, possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -22,6 +22,19 @@ export function passes(over: Value, node: Node, frame: Frame, run: Run): { value
   const { items } = listed;
   if (items.length === 0) return { values: listed.open ? [unknown()] : [], open: listed.open };
   return { values: items.slice(0, 4), open: listed.open || items.length > 4 };
+}
+
+/** `[x for _ in range(n)]`: how often a list holds the one value that is in it; null where each pass makes one of its own. */
+export function timesIn(node: Node, frame: Frame, run: Run): Dim {
+  const body = childOf(node, 'body');
+  const [clause, ...more] = node.children.filter((c) => c.kind === 'for_in_clause' || c.kind === 'if_clause');
+  const left = clause?.kind === 'for_in_clause' ? childOf(clause, 'left') : null;
+  const range = clause && childOf(clause, 'right');
+  if (body?.kind !== 'identifier' || left?.kind !== 'identifier' || more.length > 0) return null;
+  const [, count] = /^range\(([^,]*)\)$/s.exec(range ? textOf(range) : '') ?? [];
+  const argument = range && childOf(range, 'arguments')?.children[0];
+  if (count === undefined || !argument || textOf(body) === textOf(left)) return null;
+  return asDim(run.evaluate(argument, frame));
 }
 
 export function comprehension(node: Node, frame: Frame, run: Run): { items: readonly Value[]; open: boolean } {

@@ -26,7 +26,7 @@ import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 import { gathered, named } from './gather';
 import { concatenateValues, stackValues, created } from './combine';
-import { rowWise, reduced } from './reduce';
+import { pooled, reduced, rowWise } from './reduce';
 
 export function applyOperator(applied: Applied): Value {
   const { operator, args, node, frame, run } = applied;
@@ -273,6 +273,11 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return pointwise([t], place, layer?.name.replace('nn.', '') ?? 'batch_norm');
     case 'reduce':
       return reduced(t, args, operator.name, place, run, frame);
+    case 'adaptive-pool': {
+      const size = layer ? argument(layer.args, 0, 'output_size') : argument(args, 1, 'output_size');
+      const sizes = size ? (asSizes([size], run, frame) ?? []) : [];
+      return pooled(t, Number(operator.name.at(-2)), sizes.map(asDim), place);
+    }
     case 'search':
       return tensor(UNKNOWN_SHAPE, {
         content: 'index',

@@ -1,8 +1,8 @@
 /** Operators along an axis: those that make every position depend on all, and those that remove the axis. */
-import { ONE } from '../tensor/dim';
+import { type Dim, ONE } from '../tensor/dim';
 import { atomOf, mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
-import { exactShape, freeAxis, knownAxis, mapAxes, position, tensor } from '../tensor/shape';
-import type { Form, Place, Replica, Tensor } from '../tensor/value';
+import { exactShape, freeAxis, knownAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
+import type { Axis, Form, Place, Replica, Shape, Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { argument, asNumber, opaque } from './access';
 
@@ -31,6 +31,29 @@ function reducedForm(t: Tensor, dim: number, mark: (replica: Replica) => Replica
   return { ...form, blocks };
 }
 
+/** A shape of which nothing is known has the axes that are asked for. */
+function reaching(shape: Shape, dims: readonly number[]): Shape {
+  if (shape.exact || shape.head.length + shape.tail.length > 0) return shape;
+  const axes = (length: number): readonly Axis[] => Array.from({ length }, () => freeAxis(null));
+  return {
+    exact: false,
+    head: axes(Math.max(0, ...dims.map((dim) => dim + 1))),
+    tail: axes(Math.max(0, ...dims.map((dim) => -dim))),
+  };
+}
+
+/** Adaptive pooling over the last `axes` axes, to these sizes. */
+export function pooled(t: Tensor, axes: number, sizes: readonly Dim[], place: Place): Tensor {
+  const value = pointwise([{ ...t, shape: reaching(t.shape, [-axes]) }], place, 'pooling');
+  const pooledAxis = (i: number): Axis => freeAxis(sizes[i] ?? sizes[0] ?? null);
+  const rank = rankOf(value.shape);
+  const shape: Shape =
+    rank === null
+      ? { ...value.shape, tail: Array.from({ length: axes }, (_, i) => pooledAxis(i)) }
+      : mapAxes(value.shape, (axis, i) => (i < rank - axes ? axis : pooledAxis(i - rank + axes)));
+  return { ...value, shape, form: null };
+}
+
 export function reduced(t: Tensor, args: Args, what: string, place: Place, run: Run, frame: Frame): Value {
   const dimValue = argument(args, 1, 'dim', 'axis');
   const many = dimValue && dimValue.kind !== 'int' ? run.items(dimValue, frame)?.items.map(asNumber) : null;
@@ -44,8 +67,9 @@ export function reduced(t: Tensor, args: Args, what: string, place: Place, run: 
   if (!dims) return tensor(exactShape([]), { place });
   if (!dims.every((d): d is number => d !== null)) return pair(opaque(place));
   const mark = writtenAt(place, `${what} writes the copy`);
-  let value: Tensor = { ...mapReplicas(t, mark), form: null };
   const kept = keep?.kind === 'bool' && keep.value === true;
+  let value: Tensor = { ...mapReplicas(t, mark), form: null };
+  if (kept) value = { ...value, shape: reaching(value.shape, dims) };
   const order = [...dims].sort((a, b) => (a < 0 ? (b < 0 ? a - b : 1) : b < 0 ? -1 : b - a));
   for (const dim of order) {
     const at = position(value.shape, dim) ?? dim;

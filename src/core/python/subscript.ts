@@ -84,6 +84,8 @@ function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): 
     const { start, stop } = sliceBounds(index, frame, run);
     const from = start === null ? 0 : valueOf(start);
     const to = stop === null ? rankOf(t.shape) : valueOf(stop);
+    if (stop === null && from !== null && from < 0)
+      return tuple(Array.from({ length: -from }, (_, i) => int(dimAt(t, from + i))));
     if (from === null || to === null) return unknown();
     const rank = rankOf(t.shape);
     if (rank === null && (from < 0 || to < 0)) return unknown();

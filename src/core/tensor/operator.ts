@@ -62,6 +62,7 @@ export type Effect =
   | 'batch-norm'
   /** Removes axes. */
   | 'reduce'
+  | 'adaptive-pool'
   /** Sinks. */
   | 'linear'
   | 'matmul'

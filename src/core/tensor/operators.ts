@@ -107,6 +107,16 @@ export const OPERATORS: readonly Operator[] = [
     'input dim keepdim',
     'ReduceSum ReduceMean ReduceMax',
   ),
+  ...['1d', '2d', '3d'].flatMap((n) =>
+    ['Avg', 'Max'].flatMap((kind) =>
+      row(
+        'adaptive-pool',
+        `f n:Adaptive${kind}Pool${n}`,
+        `adaptive_${kind.toLowerCase()}_pool${n}`,
+        'input output_size',
+      ),
+    ),
+  ),
   ...row('linear', 'f n:Linear n:LazyLinear n:NonDynamicallyQuantizableLinear', 'linear', 'input weight bias', 'Gemm'),
   ...row('matmul', 'tm', 'matmul mm bmm _scaled_mm', 'input other', 'MatMul'),
   ...row('matmul', 'operator.matmul', 'matmul', 'input other'),

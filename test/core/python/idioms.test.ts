@@ -493,6 +493,54 @@ class Inner(nn.Module):
     def forward(self, x):
         return self.fc(x)  #= inner
 `,
+  'what holds for a whole map, beside it': `
+class Context(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.pool = nn.AdaptiveAvgPool2d((1, 1))
+        self.mix = nn.Conv2d(2 * d, d, 1)
+        self.points = nn.Conv1d(2 * d, d, 1)
+    def of_module(self, x):
+        g = self.pool(x).expand_as(x)  #! IKB101 -> a
+        return self.mix(torch.cat([x, g], dim=1))  #= a
+    def of_function(self, x):
+        g = F.adaptive_max_pool2d(x, 1).expand(-1, -1, x.shape[2], x.shape[3])  #! IKB101 -> b
+        return self.mix(torch.cat([x, g], dim=1))  #= b
+    def of_mean(self, x, h, w):
+        g = x.mean(dim=(2, 3), keepdim=True).expand(-1, -1, h, w)  #! IKB101 -> c
+        return self.mix(torch.cat([x, g], dim=1))  #= c
+    def of_values(self, x):
+        g = x.max(dim=-1, keepdim=True).values.expand(-1, -1, x.shape[-1])  #! IKB101 -> d
+        return self.points(torch.cat([x, g], dim=1))  #= d
+    def of_vector(self, y, v):
+        g = v.view(v.size(0), -1, 1, 1).repeat(1, 1, *y.shape[-2:])  #! IKB101 -> e
+        return self.mix(torch.cat([y, g], dim=1))  #= e
+`,
+  'a list of the same in each pass': `
+class Steps(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        return self.fc(torch.stack([x for _ in range(n)], dim=1))  #! IKB102 -> fc  #= fc
+`,
+  'an agent that makes its parts in a method': `
+class Encoder(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, 64)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+class Agent:
+    def __init__(self, config):
+        self.config = config
+        self.build()
+    def build(self):
+        self.encoder = Encoder(self.config.width).to(self.config.device)
+    def act(self, seen, n):
+        return self.encoder(seen.repeat_interleave(n, dim=0))  #! IKB102 -> fc
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -638,6 +686,29 @@ class Kinds(nn.Module):
             self.parts[kind] = nn.LayerNorm(d)
     def forward(self, x, n, kind):
         return self.parts[kind](x.repeat(n, 1))
+`,
+  'pooled to more than one place, and a list of what differs': `
+class Pooled(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.pool = nn.AdaptiveAvgPool2d(7)
+        self.mix = nn.Conv2d(2 * d, d, 1)
+        self.fc = nn.Linear(d, d)
+        self.drop = nn.Dropout(0.1)
+    def grid(self, x):
+        return self.mix(torch.cat([x, self.pool(x).expand_as(x)], dim=1))
+    def passes(self, x, n):
+        return self.fc(torch.stack([torch.bernoulli(x) for _ in range(n)], dim=1))
+`,
+  'keys repeated along their own sequence': `
+class Melody(nn.Module):
+    def __init__(self, decoder):
+        super().__init__()
+        self.decoder = decoder
+    def forward(self, x, melody, length):
+        n = length // melody.shape[1]
+        melody = melody.repeat(1, n, 1)[:, :length]
+        return self.decoder(x, encoder_hidden_states=melody)
 `,
 };
 
