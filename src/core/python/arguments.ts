@@ -9,6 +9,7 @@ import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NUMBER, TRUTH, type Value, int, tuple } from './value';
+import { EDGE } from './words';
 
 export function collectArgs(list: Node, frame: Frame, run: Run): Args {
   const positional: Value[] = [];
@@ -243,7 +244,7 @@ function classNamed(name: string, run: Run, frame: Frame): ClassModel | null {
 
 const testedForNone = (name: string, frame: Frame): boolean => {
   const node = frame.function?.node;
-  return node !== undefined && new RegExp(`\\b${name} is (not )?None|exists\\(${name}\\)`).test(textOf(node));
+  return node !== undefined && new RegExp(`${EDGE}${name} is (not )?None|exists\\(${name}\\)`, 'u').test(textOf(node));
 };
 
 /** A tensor of which a comment states the axes: `# ikbo: user=[U, Ku]`. */

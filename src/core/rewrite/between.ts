@@ -5,6 +5,7 @@ import { doingsOf } from './callees';
 import { type Edit, lineOf, shortly } from './edit';
 import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
+import { EDGE, LETTER, wordOf } from '../python/words';
 
 /**
  * Conditions for the calls that stand between the copies (or the first edit) and the last edit of the function around the
@@ -47,6 +48,9 @@ interface Names {
   readonly own: ReadonlySet<string>;
 }
 
+/** Behind what: `self.`, another dot, or nothing. */
+const NAMES = new RegExp(`(${EDGE}(?:self)?\\.\\s*)?${EDGE}(?!\\p{N})(${LETTER}+)`, 'gu');
+
 /** The layer that the sink calls is read where it was. */
 function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
   const variables = new Map<string, number>();
@@ -56,7 +60,7 @@ function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
   const layer = new Set(callee ? textOf(callee).split('.') : []);
   const { text } = sink.file;
   const before = (name: string): number => {
-    const word = new RegExp(`\\b${name}\\b`);
+    const word = wordOf(name);
     const places = edits.flatMap(({ start, end }) => {
       const at = text.slice(start, end).search(word);
       return at < 0 ? [] : [start + at];
@@ -64,7 +68,7 @@ function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
     return Math.min(...(places.length > 0 ? places : [from]));
   };
   for (const edit of edits) {
-    for (const [, dot, name] of edit.text.matchAll(/(\b(?:self)?\.\s*)?\b([A-Za-z_]\w*)/g)) {
+    for (const [, dot, name] of edit.text.matchAll(NAMES)) {
       if (name === undefined || (dot && layer.has(name))) continue;
       const map = dot ? attributes : variables;
       if (dot?.startsWith('self')) own.add(name);

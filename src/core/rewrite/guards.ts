@@ -185,7 +185,7 @@ export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): rea
   const names = edits.flatMap(({ start, end }) => {
     if (start === end || (own.start <= start && end <= own.end)) return [];
     const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, end);
-    const name = /^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)/.exec(line)?.[1];
+    const name = /^[ \t]*([\p{L}_][\p{L}\p{M}\p{N}_]*)[ \t]*=(?!=)/u.exec(line)?.[1];
     return name === undefined ? [] : [`\`${name}\``];
   });
   return names.length > 0 ? [`nothing outside of this file reads ${[...new Set(names)].join(', ')}`] : [];

@@ -8,6 +8,7 @@ import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';
 import { refuse } from './refusal';
+import { EDGE, LETTER } from '../python/words';
 
 /** What changes the stages of a container. */
 const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'register_module']);
@@ -187,7 +188,7 @@ const nodesAt = (file: SourceFile, pattern: RegExp): readonly Node[] =>
 
 /** Attribute nodes whose last name it is; `pattern` says what follows it. */
 const attributesOf = (file: SourceFile, name: string, follows = ''): readonly Node[] =>
-  nodesAt(file, new RegExp(`\\.\\s*${name}\\b${follows}`, 'g')).flatMap(({ kind, field, parent }) =>
+  nodesAt(file, new RegExp(`\\.\\s*${name}${EDGE}${follows}`, 'gu')).flatMap(({ kind, field, parent }) =>
     kind === 'identifier' && field === 'attribute' && parent?.kind === 'attribute' ? [parent] : [],
   );
 
@@ -200,10 +201,12 @@ const stringsOf = (file: SourceFile, text: string): readonly Node[] =>
 
 /** Classes one of whose bases has this last name. */
 const derivedFrom = (file: SourceFile, base: string): readonly Node[] =>
-  nodesAt(file, new RegExp(`\\bclass\\s+\\w+(?=\\s*\\([^)]*\\b${base}\\b)`, 'g')).flatMap(({ parent }) => {
-    const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
-    return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
-  });
+  nodesAt(file, new RegExp(`\\bclass\\s+${LETTER}+(?=\\s*\\([^)]*${EDGE}${base}${EDGE})`, 'gu')).flatMap(
+    ({ parent }) => {
+      const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
+      return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
+    },
+  );
 
 /** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
 function patchOf(file: SourceFile): Node | null {

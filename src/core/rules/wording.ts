@@ -3,6 +3,7 @@ import { isOne } from '../tensor/dim';
 import { factors } from '../cost/cost';
 import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
+import { wordOf } from '../python/words';
 
 const MAX = 40;
 
@@ -88,9 +89,7 @@ const isReadable = (formula: string): boolean =>
 
 /** ` at B=1024`: the bindings that the number depends on. */
 function boundAt(match: Match): string {
-  const used = Object.entries(match.bindings).filter(([name]) =>
-    new RegExp(`\\b${name}\\b`).test(match.cost.bytesText),
-  );
+  const used = Object.entries(match.bindings).filter(([name]) => wordOf(name).test(match.cost.bytesText));
   return used.length > 0 ? ` at ${used.map(([name, value]) => `${name}=${value}`).join(', ')}` : '';
 }
 

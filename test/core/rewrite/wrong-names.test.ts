@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Expected, type Model, expectRewrite, modelText } from './wrong';
 
 const check = (title: string, model: Model, expected: Expected, id = 'decompose'): void => {
@@ -56,4 +58,26 @@ describe('rewrites: names that stand for something else where the new lines go',
     { tier: 'none', reason: /`ikbo_lens` is a variable here/ },
     'ikbo',
   );
+});
+
+describe('rewrites: names in other scripts', () => {
+  const critic = readFileSync(join(__dirname, '../../fixtures/rewrite/IKB101/critic-of-copies/bad.py'), 'utf8');
+  it('keep their place among the parameters of a method that is made', () =>
+    expectRewrite(critic.replaceAll('scale', 'maß'), 'decompose', {
+      tier: 'safe',
+      text: /def after_net\(self, net_out, maß: float = 1\.0\)/,
+    }));
+  it('of a class that replaces the layer', () =>
+    expectRewrite(
+      modelText({
+        tail: [
+          'class Дочь(Model):',
+          '    def __init__(self):',
+          '        super().__init__()',
+          '        self.fc = Other()',
+        ],
+      }),
+      'decompose',
+      { tier: 'none' },
+    ));
 });
