@@ -41,6 +41,8 @@ const declined = (path: string, message: string): Analysis => ({
   parsed: false,
 });
 
+const OVERSIZED = 'not analysed: larger than any source text that people write';
+
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
 
 const SYNTAX_ERROR = 'syntax error; what it touches was not analysed';
@@ -105,7 +107,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
 
   return {
     check(path, text, options = {}) {
-      if (isOversized(text)) return declined(path, 'not analysed: larger than any source text that people write');
+      if (isOversized(text)) return declined(path, OVERSIZED);
       const own: ParsedFile[] = [];
       const parse = (how: PythonParser['parse']): Held => {
         const file = how(path, text);
@@ -142,6 +144,7 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         },
         check(options = {}) {
           const { text: now } = file;
+          if (isOversized(now)) return declined(path, OVERSIZED);
           return withoutVain(
             analyse(path, now, () => heldBy(file), options),
             path,

@@ -143,7 +143,9 @@ const laterIn = (model: ClassModel): readonly string[] =>
   [...model.methods.values()]
     .filter((method) => method.name !== '__init__')
     .flatMap(({ node }) =>
-      [...textOf(node).matchAll(/\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)/g)].map((found) => found[1] ?? ''),
+      [...textOf(node).matchAll(/\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu)].map(
+        (found) => found[1] ?? '',
+      ),
     );
 
 /** `self.fc.weight`: a parameter of known shape. */

@@ -18,7 +18,7 @@ const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'r
  * the layer: what they assign to it themselves is the caller's to judge. `of` names the file where it is another one.
  */
 export function requireUntouched(file: SourceFile, of: string, text: string, owners: readonly Node[]): void {
-  const name = /\.(\w+)(\[[^\]]*\])*$/.exec(text)?.[1];
+  const name = /\.([\p{L}\p{M}\p{N}_]+)(\[[^\]]*\])*$/u.exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
   for (const { attribute, what, around } of touchesOf(file, name)) {

@@ -195,4 +195,13 @@ describe('a text that is broken where nobody looks', () => {
       assert.deepEqual(engine.check('m.py', text), expected);
       if (error === 'x = 1') assert.equal(expected.findings.length, 1);
     });
+
+  it('has no findings of text that nobody writes, as long as it is, open or not', async () => {
+    const engine = await engineForTests();
+    const text = `import torch\nfrom torch import nn\nx = "${'a'.repeat(300_000)}"\n${FLAGGED}`;
+    const document = engine.open('m.py', text);
+    assert.deepEqual(document.check(), engine.check('m.py', text));
+    document.close();
+    assert.equal(engine.check('m.py', text).notes.length, 1);
+  });
 });
