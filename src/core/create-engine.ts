@@ -5,7 +5,7 @@ import { bodiesOf } from './python/bodies';
 import { bindingsOf } from './python/bindings';
 import { evaluateFile } from './python/evaluator';
 import { type Held, type Library, createLibrary } from './python/library';
-import { type ParsedFile, type PythonParser, createParser } from './python/parser';
+import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
 import { modelOf } from './python/model';
@@ -108,22 +108,12 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
   return {
     check(path, text, options = {}) {
       if (isOversized(text)) return declined(path, OVERSIZED);
-      const own: ParsedFile[] = [];
-      const parse = (how: PythonParser['parse']): Held => {
-        const file = how(path, text);
-        own.push(file);
-        return heldBy(file);
-      };
-      let held: Held | undefined;
-      const parsed = (): Held => (held = library.held(path, text) ?? parse(parser.parse));
+      let file: ParsedFile | undefined;
+      const parsed = () => library.held(path, text) ?? heldBy((file = parser.parse(path, text)));
       try {
-        let analysis = analyse(path, text, parsed, options);
-        // An error in a body that was left out may reach beyond it, to where an open document has no findings.
-        if (analysis.findings.length + analysis.suppressed.length > 0 && held?.file.isPart && held.file.isBroken())
-          analysis = analyse(path, text, () => parse(parser.parseWhole), options);
-        return withoutVain(analysis, path, text, found(path, options));
+        return withoutVain(analyse(path, text, parsed, options), path, text, found(path, options));
       } finally {
-        for (const file of own) file.close();
+        file?.close();
       }
     },
     parse(text) {
@@ -145,12 +135,18 @@ export async function createEngine(grammars: Grammars): Promise<Engine> {
         check(options = {}) {
           const { text: now } = file;
           if (isOversized(now)) return declined(path, OVERSIZED);
-          return withoutVain(
-            analyse(path, now, () => heldBy(file), options),
-            path,
-            now,
-            found(path, options),
-          );
+          // Of a broken text, a parse at once and one of parts may recover in different ways: `check` knows the second.
+          const parts = file.isBroken() ? parser.parse(path, now) : undefined;
+          try {
+            return withoutVain(
+              analyse(path, now, () => heldBy(parts ?? file), options),
+              path,
+              now,
+              found(path, options),
+            );
+          } finally {
+            parts?.close();
+          }
         },
         close: () => file.close(),
       };

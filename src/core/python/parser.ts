@@ -36,10 +36,8 @@ export interface ParsedFile extends SourceFile {
   /** Re-parses after changes, re-using what did not change, and closes this one. */
   edited(changes: readonly Change[]): ParsedFile;
   readonly nodeCount: number;
-  /** Whether there is a syntax error anywhere, in bodies that nobody has looked into, too. */
+  /** Whether there is a syntax error in what has been parsed. */
   isBroken(): boolean;
-  /** Where bodies are left out. */
-  readonly isPart: boolean;
   /** Comments that contain this text. */
   commentsWith(part: string): readonly { readonly line: number; readonly text: string }[];
 }
@@ -112,12 +110,11 @@ class TreeNode implements Node {
   get broken(): boolean {
     // What nobody has looked into is not parsed for its errors.
     if (!this.made && this.body) return false;
-    return (this.hasBroken ??= this.file.hasErrors() && (this.selfBroken || this.children.some((c) => c.broken)));
+    return (this.hasBroken ??= this.file.isBroken() && (this.selfBroken || this.children.some((c) => c.broken)));
   }
 }
 
 interface TreeFile extends ParsedFile {
-  hasErrors(): boolean;
   childrenAt(parent: TreeNode, index: number): readonly Node[];
   /** Of a function whose body was left out. */
   childrenIn(parent: TreeNode, body: Body): readonly Node[];
@@ -216,15 +213,10 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
       return children;
     }
 
-    function parsePart({ start, to }: Body): Tree {
+    /** The function is the first statement of a text that begins with it. */
+    function childrenIn(parent: TreeNode, { start, to }: Body): readonly Node[] {
       const part = parseRanges(path, (parsed ??= withoutLongComments(text)), [[start, to]]);
       hasErrors ||= part.rootNode.hasError;
-      return part;
-    }
-
-    /** The function is the first statement of a text that begins with it. */
-    function childrenIn(parent: TreeNode, body: Body): readonly Node[] {
-      const part = parsePart(body);
       const address = addressOf(part);
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
@@ -270,11 +262,9 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     }
 
     const file: TreeFile = {
-      hasErrors: () => hasErrors,
       childrenAt,
       childrenIn,
-      isBroken: () => hasErrors || without.some((body) => (parsePart(body).delete(), hasErrors)),
-      isPart: without.length > 0,
+      isBroken: () => hasErrors,
       path,
       text,
       nodeCount,
