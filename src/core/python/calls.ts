@@ -1,6 +1,6 @@
 /** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
-import { hitsOf, rowHitsOf } from '../tensor/contract';
+import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, position, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
@@ -300,10 +300,8 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
     const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
     for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
       if (one.kind !== 'tensor') continue;
-      // Repeated along their own sequence, keys are not those of another row.
-      const sequence = keyword === 'memory' ? null : (position(one.shape, -2) ?? -2);
       const hits = asHits(
-        memory ? hitsOf(one, -1).filter(({ axis }) => axis !== sequence) : rowHitsOf(one, -1),
+        memory ? hitsOf(one, -1).filter((hit) => keyword === 'memory' || !isSequence(hit, one)) : rowHitsOf(one, -1),
         () => (memory ? 'batch' : 'row'),
         () => true,
       );
@@ -328,6 +326,10 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
   }
   return unknown();
 }
+
+/** Repeated along their own sequence and cut to a length, keys are not those of another row. */
+const isSequence = ({ axis, replica }: Hit, keys: Tensor): boolean =>
+  replica.map.kind === 'other' && axis === (position(keys.shape, -2) ?? -2);
 
 function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Value[] {
   const item = frame.state.heap.peek(value.id);

@@ -4,7 +4,7 @@ import { allocate } from './access';
 import { isContainer, layerName } from './layers';
 import type { ClassModel } from './model';
 import type { Frame, Run } from './run';
-import type { Node } from './syntax';
+import { type Node, childOf, textOf } from './syntax';
 import { type Args, NO_ARGS, type Value } from './value';
 
 export function container(name: string, args: Args, frame: Frame, run: Run): Value {
@@ -79,4 +79,16 @@ export function inheritedLayer(model: ClassModel, name: string, node: Node, run:
   return basesOf(model, run, frame).some(isKnown)
     ? { kind: 'layer', name: 'nn.Linear', args: NO_ARGS, node, doubt: 'it is made by a class of another library' }
     : null;
+}
+
+/** What a dataclass or a named tuple is made of: its fields in order, or by name. */
+export function fieldsGiven(model: ClassModel, args: Args): ReadonlyMap<string, Value> {
+  const given = new Map(args.keywords);
+  const statements = args.positional.length > 0 ? (childOf(model.node, 'body')?.children ?? []) : [];
+  const fields = statements.flatMap((statement) => /^(\w+)\s*:[^:]/.exec(textOf(statement))?.[1] ?? []);
+  args.positional.forEach((value, i) => {
+    const field = fields[i];
+    if (field !== undefined && !args.open) given.set(field, value);
+  });
+  return given;
 }

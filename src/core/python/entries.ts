@@ -117,3 +117,12 @@ function calls(text: string, call: string): boolean {
     if (!isWord(text, at - 1)) return true;
   return false;
 }
+
+/** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
+export const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
+  (small || /build|create|make|init|set_?up/.test(name)) &&
+  /\bself\.\w+ *= *\w[^\n]*\(/.test(file.text.slice(start, end));
+
+/** Can a function that a constructor calls add to the layers of a model? */
+export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
+  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));

@@ -11,9 +11,17 @@ import { isStub, statedResult } from './annotations';
 import { bind, parametersOf, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
-import { type CallsProducer, inheritedCallers, ownersOf, usersOf, worksAtTopLevel } from './entries';
+import {
+  type CallsProducer,
+  buildsLayers,
+  buildsParts,
+  inheritedCallers,
+  ownersOf,
+  usersOf,
+  worksAtTopLevel,
+} from './entries';
 import { evaluateExpression } from './expressions';
-import { container, containerOf } from './containers';
+import { container, containerOf, fieldsGiven } from './containers';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
@@ -287,7 +295,8 @@ export function evaluateFile(
     };
     const kind = init ? null : containerOf(model, run, frame);
     const holds = kind === null ? {} : { holds: container(kind, args, frame, run) };
-    state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: init ? build : null, ...holds });
+    const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
+    state.heap.set(id, { kind: 'object', model, attributes, build: init ? build : null, ...holds });
     return self;
   }
 
@@ -386,12 +395,3 @@ const isTiny = (node: Node): boolean => node.end - node.start < 100;
 
 /** Constructors, and what runs once to bring weights from elsewhere. */
 const NO_ENTRY = /^(__init__|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
-
-/** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
-const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
-  (small || /build|create|make|init|set_?up/.test(name)) &&
-  /\bself\.\w+ *= *\w[^\n]*\(/.test(file.text.slice(start, end));
-
-/** Can a function that a constructor calls add to the layers of a model? */
-const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
-  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));

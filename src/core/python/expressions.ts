@@ -120,7 +120,9 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
     case 'dictionary_comprehension': {
       const { items } = comprehension(node, frame, run);
       const [first] = items;
-      if (!first || !alike(items, frame)) return unknown();
+      // Tensors under the keys of something that is not known: each made as the one that stands for them.
+      const isOne = items.length === 1 && first?.kind === 'tensor';
+      if (!first || !(isOne || alike(items, frame))) return unknown();
       return allocate({ kind: 'dict', entries: new Map([[ANY_KEY, first]]), open: true, tag: 'dict' }, frame);
     }
     case 'assignment': {

@@ -25,7 +25,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
         const key = asString(run.evaluate(only, frame));
         const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? any ?? unknown();
+        return found ?? (any?.kind === 'tensor' ? another(any, key) : any) ?? unknown();
       }
       return unknown();
     }
@@ -41,6 +41,12 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
     default:
       return unknown();
   }
+}
+
+/** What stands for all values of a dict, as the value under one of its keys. */
+function another(t: Tensor, key: string | null): Tensor {
+  const id = freshId();
+  return { ...t, id, storage: id, label: key ?? t.label };
 }
 
 const MAX_CLASSES = 4;

@@ -541,6 +541,44 @@ class Agent:
     def act(self, seen, n):
         return self.encoder(seen.repeat_interleave(n, dim=0))  #! IKB102 -> fc
 `,
+  'fields of a dataclass, of a named tuple, and values of a mapped dict': `
+from dataclasses import dataclass
+from typing import NamedTuple
+
+@dataclass
+class Rays:
+    origins: Tensor
+    codes: Tensor
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: Tensor
+
+class Field(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def of_dataclass(self, code, o, n):
+        rays = Rays(o, code.repeat(n, 1))  #! IKB102 -> a
+        return self.fc(rays.codes)  #= a
+    def of_tuple(self, code, o, n):
+        pair = Pair(left=code.repeat(n, 1), right=o)  #! IKB102 -> b
+        return self.fc(pair.left)  #= b
+    def of_dict(self, features, n):
+        features = {k: v.repeat_interleave(n, dim=0) for k, v in features.items()}  #! IKB102 -> c
+        return self.fc(features['user'])  #= c
+`,
+  'rows repeated along their sequence and made rows by a view': `
+class Pipeline(nn.Module):
+    def __init__(self, denoiser):
+        super().__init__()
+        self.denoiser = denoiser
+    def forward(self, x, prompt, n):
+        b, length, _ = prompt.shape
+        prompt = prompt.repeat(1, n, 1)  #! IKB201 -> call
+        prompt = prompt.view(b * n, length, -1)
+        return self.denoiser(x, encoder_hidden_states=prompt)  #= call
+`,
 };
 
 const CLEAN: Readonly<Record<string, string>> = {
@@ -709,6 +747,25 @@ class Melody(nn.Module):
         n = length // melody.shape[1]
         melody = melody.repeat(1, n, 1)[:, :length]
         return self.decoder(x, encoder_hidden_states=melody)
+`,
+  'values of a mapped dict that are moved, and fields without a copy': `
+from dataclasses import dataclass
+
+@dataclass
+class Rays:
+    origins: Tensor
+    codes: Tensor
+
+class Field(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def of_dict(self, features, device):
+        features = {k: v.to(device) for k, v in features.items()}
+        return self.fc(torch.cat([features['user'], features['item']], dim=0))
+    def of_dataclass(self, code, o, n):
+        rays = Rays(o, code.repeat(n, 1))
+        return self.fc(rays.origins)
 `,
 };
 
