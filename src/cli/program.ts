@@ -64,7 +64,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--write-baseline <file>', 'record the findings in a file, so that later checks report only new ones')
     .option('--ignore-baseline', 'report what the baseline records, too', false)
     .option('--stdin-filename <path>', 'name and place of the text on standard input')
-    .option('--jobs <number>', 'threads at most (default: one per processor)', positive)
+    .option('--jobs <number>', 'threads at most (default: one per processor)', wholeNumber(1))
     .option('--watch', 'check again when something changes, and print what is new and what is gone; Ctrl-C ends', false)
     .option('--no-cache', 'check every file again, and keep no results')
     .option('--cache-dir <folder>', 'where results are kept between runs (default: the cache folder of the user)')
@@ -158,7 +158,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     )
     .option('--arms <ids>', 'only these arms, separated by commas')
     .option('--seconds <seconds>', 'time for the measuring rounds', seconds, 10)
-    .option('--seed <seed>', 'seed of the random data', integer, 1)
+    .option('--seed <seed>', 'seed of the random data', wholeNumber(0), 1)
     .option('--python <path>', 'interpreter for the torch arms (default: as for verify; "none" for none)')
     .option('--json', 'print the result as JSON', false)
     .option('--markdown', 'print the result as a Markdown table', false)
@@ -183,7 +183,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('--only <id>', 'only this rule or RULE:LINE; may be repeated', collect, [])
     .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
     .option('--force', 'also where the sizes make it a loss', false)
-    .option('--opset <version>', 'raise the model to this opset, for operators that are new in it', positive)
+    .option('--opset <version>', 'raise the model to this opset, for operators that are new in it', wholeNumber(1))
     .option('--shape <sizes>', "sizes of the model's inputs to measure both at, as in B=1024,U=16", '')
     .option('--verify', 'fail where onnxruntime-node is missing (default: verify where it is found)')
     .option('--no-verify', 'do not run the models')
@@ -228,14 +228,11 @@ function seconds(text: string): number {
   return value;
 }
 
-function integer(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('a whole number, 0 or more.');
-  return value;
-}
-
-function positive(text: string): number {
-  const value = integer(text);
-  if (value === 0) throw new InvalidArgumentError('1 or more.');
-  return value;
-}
+const wholeNumber =
+  (least: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isSafeInteger(value) || value < least)
+      throw new InvalidArgumentError(`a whole number, ${least} or more.`);
+    return value;
+  };

@@ -169,6 +169,10 @@ describe('ikbo', () => {
       assert.equal((await ikbo('fix', '--write')).code, 0);
       assert.equal((await ikbo('check')).code, 0);
     });
+    it('numbers that are none are refused', async () => {
+      for (const jobs of ['abc', '0', '-1', '1.5', ''])
+        assert.equal((await ikbo('check', `--jobs=${jobs}`)).code, 2, jobs);
+    });
     it('threads do not change the report', async () => {
       for (let i = 0; i < 100; i += 1) write(`p/m${String(i).padStart(3, '0')}.py`, i % 3 ? CLEAN : BAD);
       const one = report(await ikbo('check', '--format', 'json', '--jobs', '1'));
