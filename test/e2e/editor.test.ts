@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { CELLS, notebook } from '../notebook/notebook';
-import { type Editor, editorSession, ROOT, until } from './editor';
+import { again, type Editor, editorSession, ROOT, until } from './editor';
 
 const RANKER = 'dlrm_ranker.py';
 const SCREENSHOTS = process.env.IKBO_SCREENSHOTS === '1';
@@ -94,23 +94,15 @@ describe('in a real editor', function () {
       await editor.page.keyboard.press('Control+1'); // from the list into the editor
       await editor.page.locator('.monaco-editor.focused').waitFor();
       await editor.page.keyboard.press('Control+.');
-      await preferred.waitFor({ timeout: 5000 });
-    };
-    // The editor closes the menu when it hears news of the file, and marks a row before the keyboard is with it: a key pressed
-    // too early or too late is typed over the selection. (Its own shield keeps clicks of a mouse off.)
-    const choose = async () => {
-      try {
-        await menu();
-        await editor.page.locator('.action-widget *:focus').waitFor({ timeout: 2000 });
-        await editor.page.keyboard.press('Enter');
-        return true;
-      } catch {
-        await editor.page.keyboard.press('Escape');
-        return false;
-      }
+      await preferred.waitFor({ timeout: 2000 });
     };
     await picture('fix', menu);
-    await until('the fix is chosen', choose);
+    await again(editor.page, async () => {
+      await menu();
+      // It is marked before the keyboard is with it: a key pressed in between is typed over the selection.
+      await editor.page.locator('.action-widget *:focus').waitFor({ timeout: 2000 });
+      await editor.page.keyboard.press('Enter');
+    });
     await until('the finding is gone', async () => {
       const texts = await entries.allInnerTexts();
       return texts.length < count && !texts.includes(before);

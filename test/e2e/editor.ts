@@ -143,20 +143,12 @@ function editorOf(page: Page, parts: Pick<Editor, 'workspace' | 'extension' | 'c
   const { workspace, extension, user, close } = parts;
   const input = page.locator('.quick-input-widget input[type=text]');
   const rows = page.locator('.quick-input-list .monaco-list-row');
-  /** The palette closes whenever something else takes the focus, e.g. a document that opens late: then it is opened again. */
-  const pick = async (prefix: string, text: string): Promise<void> => {
-    const row = rows.filter({ hasText: text }).first();
-    for (let left = 5; ; left--) {
-      try {
-        await page.keyboard.press(prefix === '>' ? 'F1' : 'Control+P');
-        await input.fill(`${prefix}${text}`, { timeout: 2000 });
-        return await row.click({ timeout: 2000 });
-      } catch (error) {
-        if (left === 0) throw error;
-        await page.keyboard.press('Escape');
-      }
-    }
-  };
+  const pick = (prefix: string, text: string): Promise<void> =>
+    again(page, async () => {
+      await page.keyboard.press(prefix === '>' ? 'F1' : 'Control+P');
+      await input.fill(`${prefix}${text}`, { timeout: 2000 });
+      await rows.filter({ hasText: text }).first().click({ timeout: 2000 });
+    });
   return {
     page,
     workspace,
@@ -206,6 +198,21 @@ function processesOf(extension: string, text: string): number[] {
 }
 
 /** Waits for something outside of the page. */
+/**
+ * Works through a menu or the palette, which close whenever something else takes the focus or the editor hears news of the file:
+ * then they are opened again. `work` begins with the key that opens it, and waits for two seconds at most.
+ */
+export async function again(page: Page, work: () => Promise<void>): Promise<void> {
+  for (let left = 5; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0) throw error;
+      await page.keyboard.press('Escape');
+    }
+  }
+}
+
 export async function until(what: string, holds: () => unknown, timeout = 30_000): Promise<void> {
   const end = Date.now() + timeout;
   while (!(await holds())) {

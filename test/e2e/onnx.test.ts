@@ -8,7 +8,7 @@ import { checkModel, memorySource, printModel, readModel } from '../../src/core/
 import { findRuntime } from '../../src/project/onnx/find-runtime';
 import { verifyModel } from '../../src/project/onnx/verify';
 import { largeModel } from '../core/onnx/large-model';
-import { type Editor, editorSession, ROOT, until } from './editor';
+import { again, type Editor, editorSession, ROOT, until } from './editor';
 
 const MODEL = 'dlrm_ranker.onnx';
 const TEXT = 'dlrm_ranker.onnxtxt';
@@ -50,12 +50,14 @@ describe('ONNX models in a real editor', function () {
     const row = lines.findIndex((one) => one.includes(on));
     return { row: row + 1, column: (lines[row] ?? '').indexOf(text) + 1 };
   };
-  const goTo = async (row: number, column: number): Promise<void> => {
-    await editor.page.keyboard.press('Control+G');
-    await editor.page.locator('.quick-input-widget input[type=text]').fill(`:${row}:${column}`);
-    await editor.page.keyboard.press('Enter');
-    await editor.page.locator('.statusbar-item', { hasText: `Ln ${row}, Col ${column}` }).waitFor();
-  };
+  const palette = () => editor.page.locator('.quick-input-widget input[type=text]');
+  const goTo = (row: number, column: number): Promise<void> =>
+    again(editor.page, async () => {
+      await editor.page.keyboard.press('Control+G');
+      await palette().fill(`:${row}:${column}`, { timeout: 2000 });
+      await editor.page.keyboard.press('Enter');
+      await editor.page.locator('.statusbar-item', { hasText: `Ln ${row}, Col ${column}` }).waitFor({ timeout: 2000 });
+    });
 
   it('says on hover what a value is, who makes it and who reads it', async () => {
     const { row, column } = placeOf('= Concat', '(val_');
@@ -173,10 +175,12 @@ describe('ONNX models in a real editor', function () {
 
   /** From the click in the list of files to the first line of the text, in milliseconds. */
   const timeToOpen = async (name: string): Promise<number> => {
-    await editor.page.keyboard.press('Control+P');
-    await editor.page.locator('.quick-input-widget input[type=text]').fill(name);
     const row = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: name }).first();
-    await row.waitFor();
+    await again(editor.page, async () => {
+      await editor.page.keyboard.press('Control+P');
+      await palette().fill(name, { timeout: 2000 });
+      await row.waitFor({ timeout: 2000 });
+    });
     const began = Date.now();
     await row.click();
     await editor.page.locator('.tab.active', { hasText: `${name}txt` }).waitFor();
