@@ -1,8 +1,8 @@
 /** What annotations say of values beyond parameters: of results, of assigned names, and in stub files. */
 import { type Dim, constant } from '../tensor/dim';
-import { UNKNOWN_SHAPE, carriesReplica, rankOf, tensor } from '../tensor/shape';
+import { carriesReplica, rankOf, tensor } from '../tensor/shape';
 import { asTensor } from './access';
-import { isStatic, parametersOf, typedTensor } from './arguments';
+import { contentOf, isStatic, parametersOf, typedTensor } from './arguments';
 import type { FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { tensorType } from './shape-facts';
@@ -52,6 +52,5 @@ export function statedResult(model: FunctionModel, self: Value | null, args: Arg
     dim: d === null ? null : /^\d+$/.test(d) ? constant(Number(d)) : (bound.get(d) ?? null),
     replica: null,
   }));
-  const content = typed.type === 'Bool' ? 'mask' : typed.type === 'Long' ? 'index' : 'data';
-  return tensor(typed.dims.length === 0 ? UNKNOWN_SHAPE : { exact: true, head, tail: [] }, { content });
+  return tensor({ exact: true, head, tail: [] }, { content: contentOf('', typed.type) });
 }

@@ -1,7 +1,7 @@
 /** Arguments of a call, and how they meet the parameters of a function. */
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
-import type { Axis } from '../tensor/value';
+import type { Axis, Tensor } from '../tensor/value';
 import { indexByName, nameSymbol } from './access';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FunctionModel } from './model';
@@ -251,6 +251,10 @@ const testedForNone = (name: string, frame: Frame): boolean => {
 export const statedTensor = (name: string, dims: readonly string[], run: Run, frame: Frame): Value =>
   typedTensor(name, '', dims, run, frame);
 
+/** What a tensor holds by its name and its type (`Long`, `Bool`, ...). */
+export const contentOf = (name: string, type: string): Tensor['content'] =>
+  /mask/i.test(name) || type === 'Bool' ? 'mask' : /(^|_)ids?$/.test(name) || type === 'Long' ? 'index' : 'data';
+
 /** A tensor of a name: what its type says it holds, and its axes where they are stated. Names of axes are the function's own. */
 export function typedTensor(
   name: string,
@@ -260,8 +264,7 @@ export function typedTensor(
   frame: Frame,
 ): Value {
   const index = indexByName(name, run.manyToOne);
-  const content =
-    /mask/i.test(name) || type === 'Bool' ? 'mask' : /(^|_)ids?$/.test(name) || type === 'Long' ? 'index' : 'data';
+  const content = contentOf(name, type);
   if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
   const axes = dims.map((d): Axis => {
     const size =
