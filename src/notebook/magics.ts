@@ -50,10 +50,10 @@ export function isOpen(text: string): boolean {
 /** Of a cell that cannot run the names that it mentions, as Python of the same length. */
 export const namesOf = (text: string): string =>
   text.replace(/[^\r\n]+/g, (line) => {
-    const names = line.replace(/[\p{L}\p{N}_]+/gu, (word) =>
+    const names = line.replace(/[\p{L}\p{M}\p{N}_]+/gu, (word) =>
       /^\p{N}/u.test(word) || KEYWORDS.has(word) ? ' '.repeat(word.length) : word,
     );
-    return names.replace(/[^\p{L}\p{N}_]+/gu, (between, at: number) => separator(between, at, names.length));
+    return names.replace(/[^\p{L}\p{M}\p{N}_]+/gu, (between, at: number) => separator(between, at, names.length));
   });
 
 /** A line that is indented begins with a sign: the indentation of an expression would be an error. */

@@ -2,6 +2,9 @@
 
 export const LETTER = '[\\p{L}\\p{M}\\p{N}_]';
 
+/** A name, for patterns with the flag `u`. */
+export const NAME = `[\\p{L}_]${LETTER}*`;
+
 /** `\b` for patterns with the flag `u`. */
 export const EDGE = `(?:(?<=${LETTER})(?!${LETTER})|(?<!${LETTER})(?=${LETTER}))`;
 

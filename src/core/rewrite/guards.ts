@@ -1,6 +1,7 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { NAME } from '../python/words';
 import { type Edit, flat, lineOf, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
@@ -177,6 +178,8 @@ function runsBefore(statement: Node, sink: Node): boolean {
   return false;
 }
 
+const ASSIGNED = new RegExp(`^[ \\t]*(${NAME})[ \\t]*=(?!=)`, 'u');
+
 /** Variables of a module can be read from other files, and those of a notebook by whoever works in it. */
 export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): readonly string[] {
   if (scopeOf(sink.node).kind !== 'module') return [];
@@ -185,7 +188,7 @@ export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): rea
   const names = edits.flatMap(({ start, end }) => {
     if (start === end || (own.start <= start && end <= own.end)) return [];
     const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, end);
-    const name = /^[ \t]*([\p{L}_][\p{L}\p{M}\p{N}_]*)[ \t]*=(?!=)/u.exec(line)?.[1];
+    const name = ASSIGNED.exec(line)?.[1];
     return name === undefined ? [] : [`\`${name}\``];
   });
   return names.length > 0 ? [`nothing outside of this file reads ${[...new Set(names)].join(', ')}`] : [];

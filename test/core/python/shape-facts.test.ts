@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { bindingsOf } from '../../../src/core/python/bindings';
 import { tensorType, type TensorType } from '../../../src/core/python/shape-facts';
 import { engineForTests } from '../check';
 
@@ -73,6 +74,17 @@ def score(user, item, ${w}, n):
   it('count only where all comments agree', async () => {
     const text = score('# ikbo: user=[U, Ku], item=[B, Ki], w=[K, N]\n# ikbo: w=[G, K, N]');
     assert.match((await first(text))?.rewrites[0]?.reason ?? '', /`w` may have a batch axis/);
+  });
+
+  it('are read whatever letters and marks names have', () => {
+    const name = 'us\u0065\u0301r';
+    const { stated, shapes, manyToOne } = bindingsOf([
+      { text: `# ikbo: ${name}=[${name}, 4], w=[4, N]` },
+      { text: `# ikbo: config.${name}[0]=7` },
+      { text: `# ikbo: index ${name}.map many-to-one` },
+    ]);
+    assert.deepEqual([...stated], [[name, [name, '4']], ['w', ['4', 'N']]]); // prettier-ignore
+    assert.deepEqual([shapes, [...manyToOne]], [{ [`config.${name}[0]`]: 7 }, [`${name}.map`]]);
   });
 
   it('are read for variables that nothing else is known of', async () => {
