@@ -1,0 +1,159 @@
+import { idioms } from './idioms';
+
+idioms('idioms that are no copies', {
+  'copies of two tensors in different orders, joined and normalized': `
+module Pairs(d):
+    self.norm = nn.LayerNorm(2 * d)
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, n):
+        pairs = torch.cat([x.repeat_interleave(n, 0), x.repeat(n, 1)], dim=-1)
+        return self.fc(self.norm(pairs))
+`,
+  'copies as often as something else says': `
+module Pairs(d):
+    self.norm = nn.LayerNorm(2 * d)
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, y, n, m):
+        pairs = torch.cat([x.repeat_interleave(n, 0), y.repeat_interleave(m, 0)], dim=-1)
+        return self.fc(self.norm(pairs))
+`,
+  'a new axis of one': `
+def grown(x, dim, n):
+    x = x.unsqueeze(dim)
+    return x.expand(*x.shape[:dim], n, *x.shape[dim + 1 :])
+
+module Diffusion(d):
+    self.norm = nn.LayerNorm(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, dim):
+        return self.fc(self.norm(grown(x, dim=dim, n=1)))
+`,
+  'a branch for another type': `
+module Scorer(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        x = torch.relu(x)
+        if isinstance(x, (list, tuple)):
+            x = torch.cat(x, dim=0).repeat(n, 1)
+        return self.fc(x)
+`,
+  'rows of a buffer that are written one by one': `
+module Ranker(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, user, items):
+        b, n, d = items.shape
+        rows = items.new_zeros(b, n, d)
+        rows[:] = user.view(b, 1, d)
+        rows[:, 0] = items[:, 0]
+        return self.fc(rows)
+`,
+  'a mask written into all rows': `
+def attend(q, k, v, mask):
+    b, h, n, d = q.shape
+    full = mask.new_zeros(b, 1, n, n)
+    full[:, :, :, :4] = mask.view(b, 1, 1, 4)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=full)
+`,
+  'slots that are filled where there is something to fill them with': `
+module Denoiser(d):
+    self.slots = nn.Parameter(torch.zeros(100, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, labels, rows, places, n):
+        queries = self.slots.repeat(n, 1, 1)
+        if len(rows):
+            queries[(rows.long(), places)] = labels
+        return self.fc(queries)
+`,
+  'two of a list': `
+module Prompts(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, parts):
+        embeddings = []
+        for part in parts:
+            embeddings.append(torch.relu(part))
+        joined = embeddings[0]
+        for i in range(1, len(embeddings)):
+            joined = torch.cat([joined, embeddings[i]], dim=2)
+        return self.fc(joined)
+`,
+  'made once, when the model is': `
+module Rotation(blocks, size):
+    self.identity = torch.eye(size).unsqueeze(0).repeat(blocks, 1, 1)
+    self.more = [torch.eye(n).unsqueeze(0).repeat(blocks, 1, 1) for n in (2, 4)]
+    def forward(self, x):
+        return torch.bmm(self.identity, x), [torch.bmm(one, x) for one in self.more]
+`,
+  'one position of a view in each pass': `
+module Recycled(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, passes):
+        x = x.unsqueeze(-1).expand(*x.shape, passes)
+        for i in range(passes):
+            y = self.fc(x[..., i].to(torch.float32))
+        return y
+`,
+  'blocks of a concatenation behind a mean over all of them': `
+module Scorer(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, user, items):
+        u = user.unsqueeze(1).expand(-1, items.shape[1], -1)
+        x = torch.cat([u, items], dim=-1)
+        return self.fc(x - x.mean(dim=-1, keepdim=True))
+`,
+  'a token in the place of masked rows': `
+module Masked(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, mask):
+        b, n, d = x.shape
+        tokens = self.token.expand(b, n, -1)
+        w = mask.flatten(1).unsqueeze(-1).type_as(tokens)
+        return self.fc(x * (1.0 - w) + tokens * w)
+`,
+  'layers of several kinds under keys that are not known': `
+module Kinds(d, names, kinds):
+    self.parts = nn.ModuleDict()
+    for name in names:
+        self.parts[name] = nn.Linear(d, d)
+    for kind in kinds:
+        self.parts[kind] = nn.LayerNorm(d)
+    def forward(self, x, n, kind):
+        return self.parts[kind](x.repeat(n, 1))
+`,
+  'pooled to more than one place, and a list of what differs': `
+module Pooled(d):
+    self.pool = nn.AdaptiveAvgPool2d(7)
+    self.mix = nn.Conv2d(2 * d, d, 1)
+    self.fc = nn.Linear(d, d)
+    self.drop = nn.Dropout(0.1)
+    def grid(self, x):
+        return self.mix(torch.cat([x, self.pool(x).expand_as(x)], dim=1))
+    def passes(self, x, n):
+        return self.fc(torch.stack([torch.bernoulli(x) for _ in range(n)], dim=1))
+`,
+  'keys repeated along their own sequence': `
+module Melody(decoder):
+    self.decoder = decoder
+    def forward(self, x, melody, length):
+        n = length // melody.shape[1]
+        melody = melody.repeat(1, n, 1)[:, :length]
+        return self.decoder(x, encoder_hidden_states=melody)
+`,
+  'values of a mapped dict that are moved, and fields without a copy': `
+from dataclasses import dataclass
+
+@dataclass
+class Rays:
+    origins: Tensor
+    codes: Tensor
+
+module Field(d):
+    self.fc = nn.Linear(d, d)
+    def of_dict(self, features, device):
+        features = {k: v.to(device) for k, v in features.items()}
+        return self.fc(torch.cat([features['user'], features['item']], dim=0))
+    def of_dataclass(self, code, o, n):
+        rays = Rays(o, code.repeat(n, 1))
+        return self.fc(rays.origins)
+`,
+});

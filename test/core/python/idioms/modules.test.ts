@@ -1,0 +1,216 @@
+import { idioms } from './idioms';
+
+idioms('idioms: how a layer is reached', {
+  'a class of a container': `
+class Stage(nn.ModuleList):
+    def forward(self, x):
+        for block in self:
+            x = block(x)
+        return x
+
+module Block(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(x)  #= fc
+
+module Encoder(d, depth):
+    blocks = [Block(d) for _ in range(depth)]
+    self.stages = nn.ModuleList([Stage(blocks[i : i + 4]) for i in range(0, depth, 4)])
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> fc
+        for stage in self.stages:
+            x = stage(x)
+        return x
+`,
+  'a class of a container that fills itself': `
+class Head(nn.Sequential):
+    def __init__(self, d):
+        super().__init__(nn.Linear(2 * d, d), nn.ReLU(), nn.Linear(d, 1))
+
+module Scorer(d):
+    self.head = Head(d)
+    def forward(self, user, items):
+        u = user.unsqueeze(1).expand(-1, items.shape[1], -1)  #! IKB101 -> head
+        return self.head(torch.cat([u, items], dim=-1))  #= head
+`,
+  'one of several classes by a key': `
+module Eager(config):
+    self.q = nn.Linear(config.width, config.width)
+    def forward(self, x):
+        return self.q(x)  #= q
+
+class Fused(Eager):
+    pass
+
+KINDS = {'eager': Eager, 'fused': Fused}
+
+module Layer(config):
+    self.attention = KINDS[config.kind](config)
+    def forward(self, query, n):
+        return self.attention(query.repeat(n, 1, 1))  #! IKB102 -> q
+`,
+  'stages with nothing before their own blocks': `
+class Stage(nn.ModuleList):
+    def forward(self, x):
+        for block in self:
+            x = block(x)
+        return x
+
+module Block(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(x)  #= fc
+
+module Encoder(d, depth, size):
+    blocks = [Block(d) for _ in range(depth)]
+    stages = []
+    for i in range(0, depth, size):
+        stages.append([nn.Identity()] * i + blocks[i : i + size])
+    self.stages = nn.ModuleList([Stage(s) for s in stages])
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> fc
+        for stage in self.stages:
+            x = stage(x)
+        return x
+`,
+  'layers that are made by default': `
+module Block(d, norm_layer=nn.LayerNorm):
+    self.norm = norm_layer(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(self.norm(x))  #= fc
+
+module Tower(d, depth, block_fn=Block):
+    self.blocks = nn.Sequential(*[block_fn(d) for _ in range(depth)])
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.blocks(x)
+`,
+  'layers that are copied from one, in an order that is listed': `
+import copy
+
+module Layer(attention, norm, order):
+    if isinstance(attention, nn.Module):
+        attention = [copy.deepcopy(attention) for _ in range(order.count('attention'))]
+    self.order = order
+    self.attentions = nn.ModuleList()
+    at = 0
+    for name in order:
+        if name in ['attention']:
+            self.attentions.append(attention[at])
+            at += 1
+    self.norms = nn.ModuleList([copy.deepcopy(norm) for _ in range(order.count('norm'))])
+    def forward(self, query, memory):
+        at = 0
+        for name in self.order:
+            if name == 'attention':
+                query = query + self.attentions[at](query, memory, memory)[0]  #= mha
+                at += 1
+            elif name == 'norm':
+                query = self.norms[0](query)
+        return query
+
+module QueryDecoder(d, n):
+    layer = Layer(nn.MultiheadAttention(d, 8), nn.LayerNorm(d), ('attention', 'norm', 'attention', 'norm'))
+    self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n)])
+    def forward(self, query, memory):
+        for layer in self.layers:
+            query = layer(query, memory)
+        return query
+
+module Detector(decoder=None):
+    self.decoder = decoder
+    def forward(self, memory, queries):
+        queries = queries.unsqueeze(1).repeat(1, memory.shape[1], 1)  #! IKB102 -> mha
+        return self.decoder(queries, memory)
+`,
+  'a module that was moved, copied or wrapped': `
+import copy
+
+module Decoder(s, a):
+    self.first = nn.Linear(s + a, 64)
+    def forward(self, state, z):
+        return self.first(torch.cat([state, z], dim=-1))  #= first
+
+class Agent:
+    def __init__(self, s, a, device):
+        self.net = Decoder(s, a).to(device)
+        self.target = copy.deepcopy(self.net).eval()
+        self.spread = nn.DataParallel(Decoder(s, a).cuda())
+    def act(self, state, z):
+        return self.net(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+    def aim(self, state, z):
+        return self.target(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+    def many(self, state, z):
+        return self.spread(state.repeat_interleave(10, dim=0), z)  #! IKB101 -> first
+`,
+  'classes of a registry that is filled after it is made': `
+module Recurrent(d):
+    self.first = nn.Linear(d, 64)
+    def forward(self, x):
+        return self.first(x)  #= first
+
+AGENTS = {}
+AGENTS['recurrent'] = Recurrent
+
+class Controller:
+    def __init__(self, args):
+        self.n = args.n_agents
+        self.agent = AGENTS[args.agent](args.width)
+    def forward(self, seen, b):
+        parts = []
+        parts.append(seen)
+        parts.append(torch.eye(self.n).unsqueeze(0).expand(b, -1, -1))  #! IKB101 -> first
+        return self.agent(torch.cat([x.reshape(b * self.n, -1) for x in parts], dim=1))
+
+class Other(Controller):
+    def forward(self, seen, n):
+        return self.agent(seen.repeat(n, 1))  #! IKB102 -> first
+`,
+  'layers by names and keys': `
+from collections import OrderedDict
+
+module Layers(d, kinds, n):
+    self.mlp = nn.Sequential(OrderedDict([('first', nn.Linear(d, d)), ('act', nn.GELU())]))
+    self.by_kind = nn.ModuleDict()
+    for kind in kinds:
+        self.by_kind[kind] = nn.Linear(d, d)
+    self.by_name = nn.ModuleDict({name: nn.Linear(d, d) for name in kinds})
+    for i in range(n):
+        setattr(self, f'level{i}', nn.Linear(d, d))
+    self.wrapped = nn.parallel.DistributedDataParallel(Inner(d))
+    def of_names(self, x, n):
+        return self.mlp(x.repeat(n, 1))  #! IKB102 -> first    #= first
+    def of_keys(self, x, n, kind):
+        return self.by_kind[kind](x.repeat(n, 1))  #! IKB102 -> call    #= call
+    def of_comprehension(self, x, n, kind):
+        return self.by_name[kind](x.repeat(n, 1))  #! IKB102 -> named    #= named
+    def of_template(self, x, n, i):
+        return getattr(self, f'level{i}')(x.repeat(n, 1))  #! IKB102 -> template    #= template
+    def of_wrapper(self, x, n):
+        return self.wrapped.module(x.repeat(n, 1))  #! IKB102 -> inner
+
+module Inner(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= inner
+`,
+  'an agent that makes its parts in a method': `
+module Encoder(d):
+    self.fc = nn.Linear(d, 64)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+class Agent:
+    def __init__(self, config):
+        self.config = config
+        self.build()
+    def build(self):
+        self.encoder = Encoder(self.config.width).to(self.config.device)
+    def act(self, seen, n):
+        return self.encoder(seen.repeat_interleave(n, dim=0))  #! IKB102 -> fc
+`,
+});

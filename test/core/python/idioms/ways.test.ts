@@ -1,0 +1,143 @@
+import { idioms } from './idioms';
+
+idioms('idioms: from the copy to the layer', {
+  'copies of two tensors in the same order, joined and normalized': `
+module Conditioner(d):
+    self.norm = nn.LayerNorm(2 * d)
+    self.embed = nn.Linear(2 * d, d)
+    def forward(self, trunk, profile):
+        return self.embed(self.norm(torch.cat((trunk, profile), dim=-1)))  #= embed
+
+module Sampler(d):
+    self.condition = Conditioner(d)
+    def forward(self, trunk, profile, samples):
+        return self.condition(
+            trunk.repeat_interleave(samples, 0),  #! IKB102 -> embed
+            profile.repeat_interleave(samples, 0),  #! IKB102 -> embed
+        )
+`,
+  'copies of two tensors in the same order, added and activated': `
+module Modulated(d):
+    self.scale = nn.Sequential(nn.SiLU(), nn.Linear(d, 2 * d))
+    def forward(self, time, label, frames):
+        t = repeat(time, 'n d -> (n f) d', f=frames)  #! IKB102 -> scale
+        y = repeat(label, 'n d -> (n f) d', f=frames)  #! IKB102 -> scale
+        return self.scale(t + y)  #= scale
+`,
+  'positions in a buffer': `
+module Embeddings(d, n):
+    self.token = nn.Parameter(torch.zeros(d))
+    self.position = nn.Embedding(n, d)
+    self.register_buffer('position_ids', torch.arange(n).expand((1, -1)), persistent=False)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], 1, -1)  #! IKB102 -> fc
+        return torch.cat([token, x], dim=1) + self.position(self.position_ids)
+
+module Tower(d, n):
+    self.embeddings = Embeddings(d, n)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(self.embeddings(x))  #= fc
+`,
+  'joined on one branch, then normalized by one of two layers': `
+module Tower(d, prefix, pre):
+    self.prefix = nn.Parameter(torch.zeros(1, 4, d)) if prefix else None
+    self.pre = nn.LayerNorm(d) if pre else nn.Identity()
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        if self.prefix is not None:
+            x = torch.cat([self.prefix.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.fc(self.pre(x))  #= fc
+`,
+  'latents that are projected as they are, and later with what was added': `
+module Attention(d):
+    self.to_q = nn.Linear(d, d)
+    self.to_kv = nn.Linear(d, 2 * d)
+    def forward(self, x, latents):
+        q = self.to_q(latents)  #= query
+        k, v = self.to_kv(x).chunk(2, dim=-1)
+        return F.scaled_dot_product_attention(q, k, v)
+
+module Resampler(d):
+    self.latents = nn.Parameter(torch.zeros(1, 16, d))
+    self.attention = Attention(d)
+    self.out = nn.Linear(d, d)
+    def forward(self, x):
+        latents = self.latents.repeat(x.size(0), 1, 1)  #! IKB102 -> query
+        latents = self.attention(x, latents) + latents
+        return self.out(latents)
+`,
+  'rows merged by a view of unknown width': `
+module Blend(d):
+    self.fc = nn.Linear(12, d)
+    def forward(self, x, parts):
+        rays, samples, d = x.shape
+        points, features, colors = torch.split(x, parts, dim=-1)
+        colors = colors.view(rays * samples, -1, 4)
+        shared = features[..., :8].reshape(rays * samples, 1, -1).expand(-1, colors.shape[-2], -1)  #! IKB101 -> fc
+        return self.fc(torch.cat((colors, shared), dim=-1))  #= fc
+`,
+  'a token behind normalizations that are written out': `
+module Norm(d):
+    self.g = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        mean = torch.mean(x, dim=-1, keepdim=True)
+        var = torch.var(x, dim=-1, unbiased=False, keepdim=True)
+        return (x - mean) * (var + 1e-5).rsqrt() * self.g
+
+module Root(d):
+    self.weight = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+module Tower(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.norm = Norm(d)
+    self.root = Root(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.fc(self.root(self.norm(x)))  #= fc
+`,
+  'more branches than are kept apart': `
+module Critic(n, d):
+    self.n = n
+    self.first = nn.Linear(d, 64)
+    def forward(self, state, seen, actions, batch, t):
+        b = state.size(0)
+        steps = batch.steps if t is None else 1
+        parts = [state.unsqueeze(2).repeat(1, 1, self.n, 1), seen]  #! IKB101 -> first
+        if t == 0:
+            parts.append(actions.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        elif isinstance(t, int):
+            parts.append(batch.before.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        else:
+            parts.append(batch.last.view(b, steps, 1, -1).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        return self.first(torch.cat([x.reshape(b, steps, self.n, -1) for x in parts], dim=-1))  #= first
+`,
+  'fields of a dataclass, of a named tuple, and values of a mapped dict': `
+from dataclasses import dataclass
+from typing import NamedTuple
+
+@dataclass
+class Rays:
+    origins: Tensor
+    codes: Tensor
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: Tensor
+
+module Field(d):
+    self.fc = nn.Linear(d, d)
+    def of_dataclass(self, code, o, n):
+        rays = Rays(o, code.repeat(n, 1))  #! IKB102 -> a
+        return self.fc(rays.codes)  #= a
+    def of_tuple(self, code, o, n):
+        pair = Pair(left=code.repeat(n, 1), right=o)  #! IKB102 -> b
+        return self.fc(pair.left)  #= b
+    def of_dict(self, features, n):
+        features = {k: v.repeat_interleave(n, dim=0) for k, v in features.items()}  #! IKB102 -> c
+        return self.fc(features['user'])  #= c
+`,
+});
