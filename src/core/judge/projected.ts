@@ -1,7 +1,7 @@
 /** Code that multiplies first and copies after: `lin(user).repeat_interleave(n, 0) + lin2(item)` is as it should be. */
 import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
 import type { LinearForm } from './match';
-import { EDGE } from '../python/words';
+import { placesOf } from '../python/words';
 
 /** A sum whose copied terms are all products already. Another product behind it is a model's own depth, not a slip. */
 export function isProjectedSum(form: LinearForm | null): boolean {
@@ -31,10 +31,12 @@ function isProduct(node: Node, depth: number): boolean {
   const name = textOf(fn);
   if (/^((torch\.)?nn\.functional|F)\.linear$|^torch\.(matmul|mm|bmm)$/.test(name)) return true;
   const owner = /^self\.\w+$/.test(name) ? enclosing(node, 'class_definition') : null;
-  return (
-    owner !== null && new RegExp(`${EDGE}${name.replace('.', '\\.')}\\s*=\\s*nn\\.Linear\\(`, 'u').test(textOf(owner))
-  );
+  if (owner === null) return false;
+  const text = textOf(owner);
+  return placesOf(text, name).some((at) => MADE_LINEAR.test(text.slice(at + name.length, at + name.length + 40)));
 }
+
+const MADE_LINEAR = /^\s*=\s*nn\.Linear\(/;
 
 /** What the last assignment in front of `use` gives to its name. */
 function lastValue(use: Node): Node | null {

@@ -9,7 +9,7 @@ import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NUMBER, TRUTH, type Value, int, tuple } from './value';
-import { EDGE } from './words';
+import { NAME } from './words';
 
 export function collectArgs(list: Node, frame: Frame, run: Run): Args {
   const positional: Value[] = [];
@@ -114,7 +114,7 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
           : parameter.fallback
             ? defaultValue(parameter.fallback, model, frame, run)
             : unknown(parameter.name));
-      if (value.kind === 'int') nameSymbol(value.dim, parameter.name, run);
+      if (value.kind === 'int') nameSymbol(value.dim, parameter.name, model.node, run);
       names.set(parameter.name, named(value, parameter.name));
     }
   }
@@ -244,8 +244,22 @@ function classNamed(name: string, run: Run, frame: Frame): ClassModel | null {
 
 const testedForNone = (name: string, frame: Frame): boolean => {
   const node = frame.function?.node;
-  return node !== undefined && new RegExp(`${EDGE}${name} is (not )?None|exists\\(${name}\\)`, 'u').test(textOf(node));
+  return node !== undefined && namesTestedForNone(node).has(name);
 };
+
+const testedNames = new WeakMap<Node, ReadonlySet<string>>();
+/** What all tests have in common comes first: it is looked for faster than a name. */
+const TESTED = new RegExp(`\\bexists\\((${NAME})\\)| is (?:not )?None(?<=(${NAME}) is (?:not )?None)`, 'gu');
+
+/** Names that a function tests by `name is None` or by `exists(name)`: found once, since each parameter asks. */
+function namesTestedForNone(node: Node): ReadonlySet<string> {
+  let names = testedNames.get(node);
+  if (!names) {
+    names = new Set([...textOf(node).matchAll(TESTED)].map(([, given, compared]) => given ?? compared ?? ''));
+    testedNames.set(node, names);
+  }
+  return names;
+}
 
 /** A tensor of which a comment states the axes: `# ikbo: user=[U, Ku]`. */
 export const statedTensor = (name: string, dims: readonly string[], run: Run, frame: Frame): Value =>

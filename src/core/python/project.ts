@@ -208,6 +208,20 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return inside ? { kind: 'module', file: inside } : { kind: 'external', path };
   }
 
+  const foundIn = new WeakMap<FileModel, Map<string, Found | null>>();
+
+  /** Remembered: `torch` alone is looked up on every other line. */
+  function lookup(name: string, from: FileModel): Found | null {
+    let known = foundIn.get(from);
+    if (!known) foundIn.set(from, (known = new Map()));
+    let found = known.get(name);
+    if (found === undefined) {
+      found = inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null);
+      known.set(name, found);
+    }
+    return found;
+  }
+
   function inFile(name: string, file: FileModel, hops: number): Found | null {
     const binding = file.names.get(name);
     if (binding) return follow(binding, file, hops);
@@ -312,7 +326,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       return mainModel();
     },
     mayBring: (binding, member) => mayBring(binding, path, member, 0),
-    lookup: (name, from) => inFile(name, from, 0) ?? (isBuiltin(name) ? { kind: 'external', path: name } : null),
+    lookup,
     method,
     stub,
     isModule,

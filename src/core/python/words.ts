@@ -8,5 +8,30 @@ export const NAME = `[\\p{L}_]${LETTER}*`;
 /** `\b` for patterns with the flag `u`. */
 export const EDGE = `(?:(?<=${LETTER})(?!${LETTER})|(?<!${LETTER})(?=${LETTER}))`;
 
-/** A name as a whole word. */
-export const wordOf = (name: string, flags = ''): RegExp => new RegExp(`${EDGE}${name}${EDGE}`, `u${flags}`);
+/**
+ * Where a name stands in a text as a whole word. A pattern made of each name would take longer to make than all texts to
+ * search: its classes of letters have hundreds of ranges.
+ */
+export function placesOf(text: string, name: string): readonly number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
+    if (!endsInLetter(text, at) && !beginsWithLetter(text, at + name.length)) places.push(at);
+  return places;
+}
+
+export const hasWord = (text: string, name: string): boolean => placesOf(text, name).length > 0;
+
+const A_LETTER = new RegExp(`^${LETTER}`, 'u');
+const PLAIN_LETTER = /^\w/;
+
+function beginsWithLetter(text: string, at: number): boolean {
+  const point = text.codePointAt(at);
+  if (point === undefined) return false;
+  return (point < 128 ? PLAIN_LETTER : A_LETTER).test(String.fromCodePoint(point));
+}
+
+/** Does the text before `at` end in a letter? */
+function endsInLetter(text: string, at: number): boolean {
+  const isLow = (text.charCodeAt(at - 1) & 0xfc00) === 0xdc00;
+  return at > 0 && beginsWithLetter(text, at - (isLow && at > 1 ? 2 : 1));
+}

@@ -5,7 +5,7 @@ import { doingsOf } from './callees';
 import { type Edit, lineOf, shortly } from './edit';
 import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
-import { EDGE, LETTER, wordOf } from '../python/words';
+import { EDGE, LETTER } from '../python/words';
 
 /**
  * Conditions for the calls that stand between the copies (or the first edit) and the last edit of the function around the
@@ -58,24 +58,27 @@ function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
   const own = new Set<string>();
   const callee = childOf(sink, 'function');
   const layer = new Set(callee ? textOf(callee).split('.') : []);
-  const { text } = sink.file;
-  const before = (name: string): number => {
-    const word = wordOf(name);
-    const places = edits.flatMap(({ start, end }) => {
-      const at = text.slice(start, end).search(word);
-      return at < 0 ? [] : [start + at];
-    });
-    return Math.min(...(places.length > 0 ? places : [from]));
-  };
+  const before = firstPlaces(edits, sink.file.text);
   for (const edit of edits) {
     for (const [, dot, name] of edit.text.matchAll(NAMES)) {
       if (name === undefined || (dot && layer.has(name))) continue;
       const map = dot ? attributes : variables;
       if (dot?.startsWith('self')) own.add(name);
-      if (!map.has(name)) map.set(name, before(name));
+      if (!map.has(name)) map.set(name, before.get(name) ?? from);
     }
   }
   return { variables, attributes, own };
+}
+
+const WORDS = new RegExp(`${LETTER}+`, 'gu');
+
+/** Of each word in what is replaced. */
+function firstPlaces(edits: readonly Edit[], text: string): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const { start, end } of edits)
+    for (const { 0: word, index } of text.slice(start, end).matchAll(WORDS))
+      places.set(word, Math.min(places.get(word) ?? Infinity, start + index));
+  return places;
 }
 
 function visitBetween(node: Node, from: number, to: number, see: (node: Node) => void): void {

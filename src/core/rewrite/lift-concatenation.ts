@@ -13,7 +13,7 @@ import { isPlainModule, leadsTo } from './lift';
 import { definitionOf, occurrences, readersOf } from './names';
 import { isText, returned, unusedIn } from './split-forward';
 import { requireUntouched } from './surgery';
-import { EDGE } from '../python/words';
+import { placesOf } from '../python/words';
 
 /** The match as it looks from the call, or null where the forward does more, or other things first. */
 export function liftConcatenation(match: Match): Match | null {
@@ -99,7 +99,7 @@ function behindOf(callee: Node, { node }: Sink, blocks: readonly string[], call:
   if (layer === undefined) return null;
   const [method, result] = [unusedIn(callee, `after_${layer}`), unusedIn(callee, `${layer}_out`)];
   const list = (childOf(callee, 'parameters')?.children ?? []).slice(1);
-  const kept = list.filter((one) => others.some((other) => new RegExp(`^${other.name}${EDGE}`, 'u').test(textOf(one))));
+  const kept = list.filter((one) => others.some((other) => placesOf(textOf(one), other.name)[0] === 0));
   const [end, outer, inner] = [lineEnd(callee.file.text), indentOf(callee), indentOf(statement)];
   const passed = [textOf(node), ...others.map((one) => `${one.name}=${one.name}`)];
   const header = `def ${method}(${['self', result, ...kept.map(textOf)].join(', ')})${returned(callee)}:`;

@@ -4,7 +4,7 @@ import { type Node, childOf, enclosing, statementOf, textOf } from '../python/sy
 import { type Edit, indentOf, lineEnd, replace } from './edit';
 import { canHoist } from './guards';
 import { occurrences } from './names';
-import { wordOf } from '../python/words';
+import { hasWord } from '../python/words';
 
 export interface Split {
   /** The new method, which takes what the layer gives instead of the input. */
@@ -55,7 +55,7 @@ export function splitForward(callee: Node, { node, input, module }: Sink): Split
 /** A name that the file does not have: the one asked for, or with a number behind it. */
 export function unusedIn({ file }: Node, base: string): string {
   let name = base;
-  for (let n = 2; wordOf(name).test(file.text); n++) name = `${base}_${n}`;
+  for (let n = 2; hasWord(file.text, name); n++) name = `${base}_${n}`;
   return name;
 }
 

@@ -8,7 +8,7 @@ import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';
 import { refuse } from './refusal';
-import { EDGE, LETTER } from '../python/words';
+import { LETTER, placesOf } from '../python/words';
 
 /** What changes the stages of a container. */
 const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'register_module']);
@@ -54,7 +54,7 @@ const CALLED = ['forward', '__call__', '_call_impl', '__getattr__', '__getattrib
 export function replacedCall(owner: Node): Node | null {
   const name = textOf(childOf(owner, 'name') ?? owner);
   const isOf = (object: Node | null | undefined): boolean => !!object && textOf(object) === name;
-  const set = CALLED.flatMap((member) => attributesOf(owner.file, member, NO_CALL)).find(
+  const set = CALLED.flatMap((member) => valuesOf(owner.file, member)).find(
     (attribute) => isOf(childOf(attribute, 'object')) && isTarget(attribute),
   );
   const byName = CALLED.flatMap((member) => stringsOf(owner.file, member)).find((string) =>
@@ -163,9 +163,6 @@ function isReplaced(node: Node): boolean {
   return /^(setattr|object)$/.test(call?.method ?? '') && owner !== undefined && LIBRARY.test(textOf(owner));
 }
 
-/** Behind a name that is not called. */
-const NO_CALL = '(?!\\s*\\()';
-
 /** What was found out about a file: many findings ask the same. */
 interface Known {
   readonly touches: Map<string, readonly Touch[]>;
@@ -182,31 +179,49 @@ function known(file: SourceFile): Known {
   return made;
 }
 
-/** By the text first: to walk through all nodes of a file costs a parse of every function in it. */
-const nodesAt = (file: SourceFile, pattern: RegExp): readonly Node[] =>
-  [...file.text.matchAll(pattern)].map(({ index, 0: found }) => innermostAt(file.root, index + found.length - 1));
+/**
+ * Attribute nodes whose last name it is. By the text first: to walk through all nodes of a file costs a parse of every function
+ * in it.
+ */
+const attributesOf = (file: SourceFile, name: string): readonly Node[] =>
+  placesOf(file.text, name).flatMap((at) => {
+    if (!isBehindDot(file.text, at)) return [];
+    const { kind, field, parent } = innermostAt(file.root, at);
+    return kind === 'identifier' && field === 'attribute' && parent?.kind === 'attribute' ? [parent] : [];
+  });
 
-/** Attribute nodes whose last name it is; `pattern` says what follows it. */
-const attributesOf = (file: SourceFile, name: string, follows = ''): readonly Node[] =>
-  nodesAt(file, new RegExp(`\\.\\s*${name}${EDGE}${follows}`, 'gu')).flatMap(({ kind, field, parent }) =>
-    kind === 'identifier' && field === 'attribute' && parent?.kind === 'attribute' ? [parent] : [],
-  );
+/** Those of them that are not called. */
+const valuesOf = (file: SourceFile, name: string): readonly Node[] =>
+  attributesOf(file, name).filter(({ end }) => !CALL.test(file.text.slice(end, end + 40)));
+
+const CALL = /^\s*\(/;
+
+function isBehindDot(text: string, at: number): boolean {
+  let before = at - 1;
+  while (/\s/.test(text.charAt(before))) before--;
+  return text[before] === '.';
+}
 
 /** Plain strings of this text. */
 const stringsOf = (file: SourceFile, text: string): readonly Node[] =>
-  nodesAt(file, new RegExp(`['"]${text}(?=['"])`, 'g')).flatMap((node) => {
-    const string = enclosing(node, 'string');
+  placesOf(file.text, text).flatMap((at) => {
+    if (!QUOTES.has(file.text.charAt(at - 1)) || !QUOTES.has(file.text.charAt(at + text.length))) return [];
+    const string = enclosing(innermostAt(file.root, at), 'string');
     return string && textOf(string).replace(/^\w*['"]|['"]$/g, '') === text ? [string] : [];
   });
 
+const QUOTES = new Set(["'", '"']);
+
 /** Classes one of whose bases has this last name. */
 const derivedFrom = (file: SourceFile, base: string): readonly Node[] =>
-  nodesAt(file, new RegExp(`\\bclass\\s+${LETTER}+(?=\\s*\\([^)]*${EDGE}${base}${EDGE})`, 'gu')).flatMap(
-    ({ parent }) => {
-      const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
-      return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
-    },
-  );
+  [...file.text.matchAll(CLASS)].flatMap(({ index, 1: head = '', 2: list = '' }) => {
+    if (!list.includes(base)) return [];
+    const { parent } = innermostAt(file.root, index + head.length - 1);
+    const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
+    return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
+  });
+
+const CLASS = new RegExp(`(\\bclass\\s+${LETTER}+)\\s*\\(([^)]*)`, 'gu');
 
 /** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
 function patchOf(file: SourceFile): Node | null {
@@ -214,10 +229,9 @@ function patchOf(file: SourceFile): Node | null {
   if (about.patch !== undefined) return about.patch;
   const isForward = (node: Node): boolean =>
     isTarget(node) && /\b(Linear|Conv[12]d|Sequential|Module)\.forward$/.test(textOf(node));
-  const names = `(?:${LIBRARY_NAMES.join('|')})`;
   const patch =
-    attributesOf(file, 'forward', NO_CALL).find(isForward) ??
-    attributesOf(file, names, NO_CALL).find(isReplaced) ??
+    valuesOf(file, 'forward').find(isForward) ??
+    LIBRARY_NAMES.flatMap((name) => valuesOf(file, name)).find(isReplaced) ??
     (/\b__setattr__|\bsetattr/.test(file.text)
       ? LIBRARY_NAMES.flatMap((name) => stringsOf(file, name)).find(isReplaced)
       : null);

@@ -3,7 +3,7 @@ import { isOne } from '../tensor/dim';
 import { factors } from '../cost/cost';
 import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
-import { wordOf } from '../python/words';
+import { hasWord } from '../python/words';
 
 const MAX = 40;
 
@@ -89,7 +89,7 @@ const isReadable = (formula: string): boolean =>
 
 /** ` at B=1024`: the bindings that the number depends on. */
 function boundAt(match: Match): string {
-  const used = Object.entries(match.bindings).filter(([name]) => wordOf(name).test(match.cost.bytesText));
+  const used = Object.entries(match.bindings).filter(([name]) => hasWord(match.cost.bytesText, name));
   return used.length > 0 ? ` at ${used.map(([name, value]) => `${name}=${value}`).join(', ')}` : '';
 }
 
