@@ -8,7 +8,8 @@ import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { CELLS, notebook } from '../notebook/notebook';
-import { again, type Editor, editorSession, ROOT, until } from './editor';
+import { type Editor, editorSession, ROOT } from './editor';
+import { reach, until } from './reach';
 
 const RANKER = 'dlrm_ranker.py';
 const SCREENSHOTS = process.env.IKBO_SCREENSHOTS === '1';
@@ -40,8 +41,7 @@ describe('in a real editor', function () {
   /** Opens an example with its first finding in view. */
   const openFinding = async (name: string): Promise<void> => {
     await editor.openFile(name);
-    const entries = (await editor.problems(/IKB\d/)).filter({ visible: true });
-    await entries.first().dblclick();
+    await editor.goTo(await editor.problems(/IKB\d/));
     await editor.page.locator('.squiggly-warning').first().waitFor();
     await lens().waitFor();
   };
@@ -58,16 +58,12 @@ describe('in a real editor', function () {
   });
 
   it('says on hover what the copy costs', async () => {
-    const hover = async () => {
-      await editor.page.mouse.move(0, 0);
-      await editor.page.locator('.squiggly-warning').first().hover({ force: true });
-      await editor.page
-        .locator('.monaco-hover')
-        .getByText('Copied per call')
-        .filter({ visible: true })
-        .first()
-        .waitFor();
-    };
+    const cost = editor.page.locator('.monaco-hover').getByText('Copied per call').filter({ visible: true });
+    const hover = () =>
+      reach('hover of the finding', cost, async (timeout) => {
+        await editor.page.mouse.move(0, 0);
+        await editor.page.locator('.squiggly-warning').first().hover({ force: true, timeout });
+      });
     await hover();
     await picture('editor', hover);
   });
@@ -85,66 +81,68 @@ describe('in a real editor', function () {
     const entries = await findings();
     const count = await entries.count();
     const before = await entries.first().innerText();
-    await entries.first().dblclick();
     // The preferred fix has the focus.
-    const preferred = editor.page
-      .locator('.action-widget .monaco-list-row.focused')
-      .filter({ hasText: /^IKB\d+ \(safe\): / });
-    const menu = async () => {
-      await editor.page.keyboard.press('Control+1'); // from the list into the editor
-      await editor.page.locator('.monaco-editor.focused').waitFor();
-      await editor.page.keyboard.press('Control+.');
-      await preferred.waitFor({ timeout: 2000 });
-    };
-    await picture('fix', menu);
-    await again(editor.page, async () => {
-      await menu();
-      // It is marked before the keyboard is with it: a key pressed in between is typed over the selection.
-      await editor.page.locator('.action-widget *:focus').waitFor({ timeout: 2000 });
-      await editor.page.keyboard.press('Enter');
-    });
-    await until('the finding is gone', async () => {
+    const preferred = editor.fixes(/^IKB\d+ \(safe\): /, '.focused');
+    await picture('fix', () => editor.openFixes(entries, preferred));
+    await editor.fix(entries, preferred, async () => {
       const texts = await entries.allInnerTexts();
       return texts.length < count && !texts.includes(before);
     });
-    await editor.page.keyboard.press('Control+S');
     const path = join(editor.workspace, RANKER);
     const original = readFileSync(join(ROOT, 'examples', RANKER), 'utf8');
-    await until('the file is saved', () => readFileSync(path, 'utf8') !== original);
+    await editor.press('Control+S', () => readFileSync(path, 'utf8') !== original);
     importable(editor.workspace, RANKER.replace('.py', ''));
   });
 
   it('opens the panel from the code lens with the shapes of the finding', async () => {
     await openFinding('wukong_compression.py');
-    await lens().click();
     const panel = editor.panel();
-    await panel.locator('#choice').waitFor();
-    assert.match(await selectedText(panel.locator('#choice')), /^IKB103 wukong_compression\.py:\d+$/);
+    const chosen = panel.locator('#choice option:checked').filter({ hasText: /^IKB103 wukong_compression\.py:\d+$/ });
+    const shown = async () => (await chosen.count()) === 1;
+    await reach('panel of the lens', shown, (timeout) => lens().click({ timeout }), 10_000);
     assert.match(await panel.locator('#size-B').inputValue(), /^\d+$/);
     await panel.locator('#device option[value=cpu]').waitFor({ state: 'attached' });
   });
 
   it('names the size that makes no sense, and runs nothing', async () => {
     const panel = editor.panel();
-    await panel.locator('#size-U').fill('1000000');
-    await panel.getByText('every user needs a candidate').waitFor();
+    const problem = panel.getByText('every user needs a candidate');
+    await reach('size refused', problem, (timeout) => panel.locator('#size-U').fill('1000000', { timeout }));
     assert.equal(await panel.locator('#run').isDisabled(), true);
   });
 
+  /** Fills in the form: what the panel hears meanwhile of findings and devices may set it back. */
   const small = async (seconds: string): Promise<void> => {
     const panel = editor.panel();
-    const sizes = { B: '256', U: '8', Ku: '64', Kc: '32', M: '32', N: '64' };
-    for (const [name, size] of Object.entries(sizes)) await panel.locator(`#size-${name}`).fill(size);
-    await panel.locator('#device').selectOption('cpu');
-    await panel.locator('#seconds').fill(seconds);
-    await panel.locator('#seconds').blur();
+    const fields = {
+      'size-B': '256',
+      'size-U': '8',
+      'size-Ku': '64',
+      'size-Kc': '32',
+      'size-M': '32',
+      'size-N': '64',
+      seconds,
+    };
+    const filled = async (): Promise<boolean> => {
+      for (const [id, text] of Object.entries(fields))
+        if ((await panel.locator(`#${id}`).inputValue()) !== text) return false;
+      return (await panel.locator('#device').inputValue()) === 'cpu' && (await panel.locator('#run').isEnabled());
+    };
+    await reach('small sizes', filled, async (timeout) => {
+      for (const [id, text] of Object.entries(fields)) await panel.locator(`#${id}`).fill(text, { timeout });
+      await panel.locator('#device').selectOption('cpu', { timeout });
+      await panel.locator('#seconds').blur();
+    });
   };
+  const running = () => editor.panel().locator('.stage').filter({ visible: true });
+  const measured = () => running().filter({ hasNotText: /^starting$/ });
+  const run = () => reach('run', running(), (timeout) => editor.panel().locator('#run').click({ timeout }));
 
   it('measures on the CPU and shows a bar and a row of numbers for each arm', async () => {
     const panel = editor.panel();
     await small(SCREENSHOTS ? '8' : '2');
-    await panel.locator('#run').click();
-    await panel.locator('.bar[data-arm=as-written] .fill').waitFor({ timeout: 45_000 });
+    await run();
+    await panel.locator('.bar[data-arm=as-written] .fill').waitFor({ timeout: 90_000 });
     const bars = await panel.locator('.chart .bar[data-arm]').count();
     assert.ok(bars >= 3, `${bars} bars`);
     assert.equal(await panel.locator('tbody tr').count(), bars);
@@ -154,34 +152,38 @@ describe('in a real editor', function () {
       checks.join('\n'),
     );
     await picture('benchmark', async () => {
-      if (await editor.page.locator('.markers-panel').isVisible()) await editor.page.keyboard.press('Control+J');
+      const hidden = async () => !(await editor.page.locator('.markers-panel').isVisible());
+      await reach('hidden problems', hidden, () => editor.page.keyboard.press('Control+J'));
       await panel.locator('#choice').scrollIntoViewIfNeeded();
     });
   });
 
   it('exports the run as a document', async () => {
-    await editor.panel().getByRole('button', { name: 'Markdown' }).click();
-    await editor.page.locator('.tab.active', { hasText: 'Untitled-1' }).waitFor();
+    const button = editor.panel().getByRole('button', { name: 'Markdown' });
+    await reach('document', editor.activeTab('Untitled-1'), (timeout) => button.click({ timeout }), 20_000);
     await editor.page.locator('.view-line').filter({ hasText: 'As written' }).first().waitFor();
-    await editor.command('IKBO Lens: Open Benchmark');
+    await editor.command('IKBO Lens: Open Benchmark', editor.activeTab('Benchmark'));
     await editor.panel().locator('.bar[data-arm=as-written]').waitFor();
   });
 
   it('runs and cancels by the keyboard, within three seconds', async () => {
     const panel = editor.panel();
     await small('60');
-    await panel.locator('#seconds').press('Control+Enter');
-    await panel.locator('.stage', { hasNotText: /^starting$/ }).waitFor();
-    const asked = Date.now();
-    await panel.locator('#cancel').press('Escape');
-    await panel.getByText('Cancelled. Nothing was recorded.').waitFor();
+    await reach('run', running(), (timeout) => panel.locator('#seconds').press('Control+Enter', { timeout }));
+    await measured().waitFor();
+    let asked = 0;
+    await reach('cancelled', panel.getByText('Cancelled. Nothing was recorded.'), async (timeout) => {
+      await panel.locator('#cancel').focus({ timeout });
+      asked = Date.now();
+      await editor.page.keyboard.press('Escape');
+    });
     assert.ok(Date.now() - asked < 3000, `${Date.now() - asked} ms`);
   });
 
   it('says what happened when the benchmark process dies, and the editor lives', async () => {
     const panel = editor.panel();
-    await panel.locator('#run').click();
-    await panel.locator('.stage', { hasNotText: /^starting$/ }).waitFor();
+    await run();
+    await measured().waitFor();
     const hosts = editor.processes('host.js');
     assert.equal(hosts.length, 1, 'one benchmark process');
     for (const pid of hosts) process.kill(pid, 'SIGKILL');
@@ -191,53 +193,50 @@ describe('in a real editor', function () {
     await openFinding('din.py');
   });
 
-  /** Runs the first "Verify this rewrite" of the place of the cursor, until its result is told. */
-  const verifyChosen = async (): Promise<void> => {
-    await editor.page.locator('.monaco-editor.focused').waitFor();
-    await editor.page.keyboard.press('Control+.');
-    const chosen = editor.page.locator('.action-widget .monaco-list-row.focused');
-    await chosen.waitFor();
-    for (let left = 9; left > 0 && !/Verify this rewrite/.test(await chosen.innerText()); left--)
-      await editor.page.keyboard.press('ArrowDown');
-    await editor.page.keyboard.press('Enter');
-    const told = editor.page.locator('.notification-list-item').filter({ hasText: /IKB\d+ \S+: / });
-    await told.first().waitFor({ timeout: 45_000 });
-    await editor.command('Notifications: Clear All Notifications');
+  /** Runs the first "Verify this rewrite" of the menu at a finding, until its result is in the log and told. */
+  const verify = async (entries: Locator, result: RegExp): Promise<void> => {
+    await editor.fix(entries, editor.fixes(/Verify this rewrite/), async () => {
+      const started = editor.page.locator('.notification-list-item').filter({ hasText: /Verifying: / });
+      return result.test(editor.log()) || (await started.first().isVisible());
+    });
+    await until('the rewrite has been run', () => result.test(editor.log()), 90_000);
+    await editor.notice(/IKB\d+ \S+: /);
+    await editor.clearNotices();
   };
 
   it('runs a rewrite before it is applied, or says what it lacks', async () => {
     await openFinding('din.py');
-    await editor.page.keyboard.press('Control+1');
-    await verifyChosen();
-    assert.match(editor.log(), /\.py:\d+: IKB\d+ \S+\n +(call|not verified)/);
+    await verify(await editor.problems(/IKB\d/), /\.py:\d+: IKB\d+ \S+\n +(call|not verified)/);
   });
 
   it('shows findings in the cells of a notebook', async () => {
     writeFileSync(join(editor.workspace, 'ranker.ipynb'), notebook(CELLS));
     await editor.openFile('ranker.ipynb');
     // The cell is further down than the view reaches.
-    await (await editor.problems('in front of `self.fc`')).first().dblclick();
+    const entries = await editor.problems('in front of `self.fc`');
+    await editor.goTo(entries);
     await editor.page.locator('.notebook-editor .squiggly-warning').first().waitFor();
-    await verifyChosen();
-    assert.match(editor.log(), /ranker\.ipynb:cell 4:\d+: IKB101 \S+\n +not verified/);
-    await editor.page.keyboard.press('Control+F4');
+    await verify(entries, /ranker\.ipynb:cell 4:\d+: IKB101 \S+\n +not verified/);
+    await editor.closeTab('ranker.ipynb');
   });
 
   it('explains a rule on a page of its own', async () => {
-    await editor.command('IKBO Lens: Explain a Rule');
-    await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'IKB101' }).click();
-    await editor.page.locator('.tab.active', { hasText: 'IKB101.md' }).waitFor();
-    await editor.page.keyboard.press('Control+F4');
+    const rule = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: 'IKB101' }).first();
+    await reach('page of the rule', editor.activeTab('IKB101.md'), async (timeout) => {
+      await editor.command('IKBO Lens: Explain a Rule', rule);
+      await rule.click({ timeout });
+    });
+    await editor.closeTab('IKB101.md');
   });
 
   it('says how to build the addon where there is none', async () => {
     for (const name of readdirSync(join(editor.extension, 'dist'))) {
       if (name.endsWith('.node')) renameSync(join(editor.extension, 'dist', name), join(editor.workspace, name));
     }
-    await editor.command('IKBO Lens: Open Benchmark');
+    await editor.command('IKBO Lens: Open Benchmark', editor.activeTab('Benchmark'));
     const panel = editor.panel();
-    await panel.locator('#run').click();
-    await panel.locator('[role=alert] code', { hasText: 'scripts/native.mjs build' }).waitFor();
+    const way = panel.locator('[role=alert] code', { hasText: 'scripts/native.mjs build' });
+    await reach('what to do', way, (timeout) => panel.locator('#run').click({ timeout }), 10_000);
   });
 });
 
@@ -249,8 +248,4 @@ function importable(folder: string, module: string): void {
   const env = { ...process.env, PYTHONPATH: join(ROOT, 'kernels/python'), PYTHONDONTWRITEBYTECODE: '1' };
   const run = spawnSync(python, args, { cwd: folder, encoding: 'utf8', env });
   assert.equal(run.status, 0, run.stderr);
-}
-
-function selectedText(select: Locator): Promise<string> {
-  return select.locator('option:checked').innerText();
 }

@@ -5,7 +5,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type FrameLocator, type Locator, type Page } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
+import { until } from './reach';
+import { type Workbench, workbenchOf } from './workbench';
 
 export const ROOT = join(__dirname, '../..');
 export const EDITOR = process.env.IKBO_EDITOR ?? join(ROOT, '.cache/editor');
@@ -25,19 +27,12 @@ export function packagedExtension(): string {
   return join(ROOT, 'build/ikbo-lens.vsix');
 }
 
-export interface Editor {
+export interface Editor extends Workbench {
   readonly page: Page;
   /** Copy of `examples/`, open as the workspace. */
   readonly workspace: string;
   /** The installed extension. */
   readonly extension: string;
-  openFile(name: string): Promise<void>;
-  /** Runs a command by its title in the palette. */
-  command(title: string): Promise<void>;
-  /** Rows of the Problems view with this text; opens the view. */
-  problems(text: string | RegExp): Promise<Locator>;
-  panel(): FrameLocator;
-  theme(title: string): Promise<void>;
   /** Processes of this editor whose command line contains the text. */
   processes(text: string): number[];
   /** What the extension wrote to its output channel. */
@@ -46,9 +41,10 @@ export interface Editor {
 }
 
 /**
- * One editor for the tests of a suite, which are one session, in order, as a user would go: the first failure ends it and
- * leaves a screenshot in build/. Without the tools the suite is skipped, or fails where IKBO_REQUIRE names them.
- * IKBO_VSIX names another package than the one that is made here.
+ * One editor for the tests of a suite, which are one session, in order, as a user would go: the first failure ends it, and
+ * nothing is tried again as a whole, since a test finds what those before it have left. A failure leaves a picture and the
+ * extension's log in build/e2e/. Without the tools the suite is skipped, or fails where IKBO_REQUIRE names them. IKBO_VSIX
+ * names another package than the one that is made here.
  */
 export function editorSession(
   suite: Mocha.Suite,
@@ -56,7 +52,7 @@ export function editorSession(
   settings: Readonly<Record<string, unknown>> = {},
 ): void {
   let editor: Editor | undefined;
-  suite.timeout(60_000);
+  suite.timeout(120_000);
   suite.bail(true);
   before(async function () {
     const missing = missingTools();
@@ -65,16 +61,24 @@ export function editorSession(
       console.log(`      skipped: ${missing}`);
       this.skip();
     }
-    this.timeout(120_000);
+    this.timeout(240_000);
     editor = await startEditor(process.env.IKBO_VSIX ?? packagedExtension(), settings);
     started(editor);
   });
   afterEach(async function () {
-    if (this.currentTest?.state !== 'failed') return;
-    mkdirSync(join(ROOT, 'build'), { recursive: true });
-    await editor?.page.screenshot({ path: join(ROOT, 'build/editor-failure.png') });
+    if (editor && this.currentTest?.state === 'failed') await keepEvidence(editor, this.currentTest.fullTitle());
   });
   after(() => editor?.close());
+}
+
+/** What was on the screen and what the extension had said when a test failed. */
+async function keepEvidence({ page, log }: Editor, test: string): Promise<void> {
+  const folder = join(ROOT, 'build/e2e');
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, test.replace(/\W+/g, '-').slice(0, 120));
+  writeFileSync(`${path}.log`, log());
+  await page.screenshot({ path: `${path}.png` });
+  console.log(`      the screen: ${path}.png\n      the log of the extension: ${path}.log`);
 }
 
 const SETTINGS = {
@@ -88,6 +92,9 @@ const SETTINGS = {
   'git.enabled': false,
   'security.workspace.trust.enabled': false,
 };
+
+/** A busy machine takes its time to start an editor. */
+const START = 90_000;
 
 /** With `settings` on top of those that keep the editor quiet. */
 export async function startEditor(vsix: string, settings: Readonly<Record<string, unknown>> = {}): Promise<Editor> {
@@ -126,60 +133,35 @@ export async function startEditor(vsix: string, settings: Readonly<Record<string
   };
   try {
     const origin = `http://127.0.0.1:${port}`;
-    await until('the editor server answers', async () => (await fetch(`${origin}/healthz`).catch(() => null))?.ok);
+    const answers = async () => (await fetch(`${origin}/healthz`).catch(() => null))?.ok;
+    await until('the editor server answers', answers, START);
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(45_000);
+    page.setDefaultNavigationTimeout(START);
     await page.goto(`${origin}/?folder=${workspace}`);
-    await page.locator('.explorer-folders-view .monaco-list-row').first().waitFor({ timeout: 60_000 });
-    return editorOf(page, { workspace, extension: join(extensions, installed), user, close });
+    await page.locator('.explorer-folders-view .monaco-list-row').first().waitFor({ timeout: START });
+    const extension = join(extensions, installed);
+    return {
+      ...workbenchOf(page),
+      page,
+      workspace,
+      extension,
+      processes: (text) => processesOf(extension, text),
+      log: () => logOf(user),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function editorOf(page: Page, parts: Pick<Editor, 'workspace' | 'extension' | 'close'> & { user: string }): Editor {
-  const { workspace, extension, user, close } = parts;
-  const input = page.locator('.quick-input-widget input[type=text]');
-  const rows = page.locator('.quick-input-list .monaco-list-row');
-  const pick = (prefix: string, text: string): Promise<void> =>
-    again(page, async () => {
-      await page.keyboard.press(prefix === '>' ? 'F1' : 'Control+P');
-      await input.fill(`${prefix}${text}`, { timeout: 2000 });
-      await rows.filter({ hasText: text }).first().click({ timeout: 2000 });
-    });
-  return {
-    page,
-    workspace,
-    extension,
-    close,
-    async openFile(name) {
-      await pick('', name);
-      await page.locator('.tab.active', { hasText: name }).waitFor();
-    },
-    command: (title) => pick('>', title),
-    async theme(title) {
-      await pick('>', 'Preferences: Color Theme');
-      await rows.filter({ hasText: 'Light Modern' }).first().waitFor();
-      await input.fill(title);
-      await page.keyboard.press('Enter');
-      await page.locator(`.monaco-workbench.${title.includes('Dark') ? 'vs-dark' : 'vs'}`).waitFor();
-    },
-    async problems(text) {
-      const view = page.locator('.markers-panel');
-      if (!(await view.isVisible())) await page.keyboard.press('Control+Shift+M');
-      await view.waitFor();
-      return view.locator('.monaco-list-row').filter({ hasText: text });
-    },
-    panel: () => page.frameLocator('iframe.webview.ready[src*="extensionId=ikbo-lens"]').frameLocator('#active-frame'),
-    processes: (text) => processesOf(extension, text),
-    log() {
-      const files = readdirSync(join(user, 'logs'), { recursive: true, encoding: 'utf8' });
-      const own = files.filter((name) => name.endsWith('IKBO Lens.log'));
-      return own.map((name) => readFileSync(join(user, 'logs', name), 'utf8')).join('');
-    },
-  };
+/** What the extension wrote to its output channel; the editor keeps it among the user's data. */
+function logOf(user: string): string {
+  const files = readdirSync(join(user, 'logs'), { recursive: true, encoding: 'utf8' });
+  const own = files.filter((name) => name.endsWith('IKBO Lens.log'));
+  return own.map((name) => readFileSync(join(user, 'logs', name), 'utf8')).join('');
 }
 
 /** Looks into /proc: the editor's processes name the extension's folder, which is this run's own. */
@@ -195,30 +177,6 @@ function processesOf(extension: string, text: string): number[] {
       }
     })
     .map(Number);
-}
-
-/** Waits for something outside of the page. */
-/**
- * Works through a menu or the palette, which close whenever something else takes the focus or the editor hears news of the file:
- * then they are opened again. `work` begins with the key that opens it, and waits for two seconds at most.
- */
-export async function again(page: Page, work: () => Promise<void>): Promise<void> {
-  for (let left = 5; ; left--) {
-    try {
-      return await work();
-    } catch (error) {
-      if (left === 0) throw error;
-      await page.keyboard.press('Escape');
-    }
-  }
-}
-
-export async function until(what: string, holds: () => unknown, timeout = 30_000): Promise<void> {
-  const end = Date.now() + timeout;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited ${timeout / 1000} s until ${what}`);
-    await new Promise((turn) => setTimeout(turn, 50));
-  }
 }
 
 async function freePort(): Promise<number> {

@@ -8,7 +8,8 @@ import { checkModel, memorySource, printModel, readModel } from '../../src/core/
 import { findRuntime } from '../../src/project/onnx/find-runtime';
 import { verifyModel } from '../../src/project/onnx/verify';
 import { largeModel } from '../core/onnx/large-model';
-import { again, type Editor, editorSession, ROOT, until } from './editor';
+import { type Editor, editorSession, ROOT } from './editor';
+import { reach, until } from './reach';
 
 const MODEL = 'dlrm_ranker.onnx';
 const TEXT = 'dlrm_ranker.onnxtxt';
@@ -24,24 +25,16 @@ describe('ONNX models in a real editor', function () {
   const line = (text: string | RegExp) => editor.page.locator('.view-line').filter({ hasText: text }).first();
   const lens = (title: string | RegExp) =>
     editor.page.locator('.codelens-decoration a').filter({ hasText: title }).first();
-  const notice = (text: string | RegExp) =>
-    editor.page.locator('.notifications-toasts .notification-list-item').filter({ hasText: text }).first();
-  const open = async (name: string, shown = name): Promise<void> => {
-    await editor.openFile(name);
-    await editor.page.locator('.tab.active', { hasText: shown }).waitFor();
-  };
-
   it('opens a model as its text, in colours, with a squiggle and an entry in Problems', async () => {
-    await open(MODEL, TEXT);
+    await editor.openFile(MODEL, TEXT);
     await line('main_graph').waitFor();
-    const entries = (await editor.problems('IKB101')).filter({ visible: true });
-    await entries.first().dblclick();
+    await editor.goTo(await editor.problems('IKB101'));
     await editor.page.locator('.squiggly-warning').first().waitFor();
     const operator = line('GatherND').locator('span', { hasText: /^GatherND$/ });
     // The first style is that of plain text.
     assert.match((await operator.first().getAttribute('class')) ?? '', /^mtk(?:[2-9]|\d\d)/);
     // The binary stand-in is gone.
-    assert.equal(await editor.page.locator('.tab', { hasText: /^dlrm_ranker\.onnx$/ }).count(), 0);
+    await until('one tab', async () => (await editor.tab(/^dlrm_ranker\.onnx$/).count()) === 0);
   });
 
   /** 1-based place of a text on the first line that contains another one, in the text of the model. */
@@ -50,87 +43,65 @@ describe('ONNX models in a real editor', function () {
     const row = lines.findIndex((one) => one.includes(on));
     return { row: row + 1, column: (lines[row] ?? '').indexOf(text) + 1 };
   };
-  const palette = () => editor.page.locator('.quick-input-widget input[type=text]');
-  const goTo = (row: number, column: number): Promise<void> =>
-    again(editor.page, async () => {
-      await editor.page.keyboard.press('Control+G');
-      await palette().fill(`:${row}:${column}`, { timeout: 2000 });
-      await editor.page.keyboard.press('Enter');
-      await editor.page.locator('.statusbar-item', { hasText: `Ln ${row}, Col ${column}` }).waitFor({ timeout: 2000 });
-    });
 
   it('says on hover what a value is, who makes it and who reads it', async () => {
     const { row, column } = placeOf('= Concat', '(val_');
-    await goTo(row, column + 1);
-    await editor.page.keyboard.press('Control+K');
-    await editor.page.keyboard.press('Control+I');
     const hover = editor.page.locator('.monaco-hover').filter({ visible: true, hasText: 'Made by GatherND' }).first();
-    await hover.waitFor();
+    await editor.at(row, column + 1, 'hover', hover, () => editor.command('Show or Focus Hover', hover));
     assert.match(await hover.innerText(), /float\[B, 96\].*Read by Concat on line \d+/s);
-    await editor.page.keyboard.press('Escape');
-    await editor.page.keyboard.press('Escape');
   });
 
   it('goes to the definition of a value', async () => {
     const { row, column } = placeOf('= Concat', '(val_');
-    await goTo(row, column + 1);
-    await editor.page.keyboard.press('F12');
-    const made = placeOf('= GatherND', '[').row;
-    await editor.page.locator('.statusbar-item', { hasText: `Ln ${made},` }).waitFor();
+    const made = editor.onLine(placeOf('= GatherND', '[').row);
+    await editor.at(row, column + 1, 'definition', made, () => editor.page.keyboard.press('F12'));
   });
 
   it('draws the way of the copy, and its boxes lead to their lines by the keyboard', async () => {
-    await lens('Show chain').click();
     const panel = editor.panel();
     const box = panel.locator('a.box.replica');
-    await box.waitFor();
+    await reach('chain', box, (timeout) => lens('Show chain').click({ timeout }), 10_000);
     assert.match((await box.getAttribute('aria-label')) ?? '', /copies, GatherND, \[B, 96\].*line \d+/);
     assert.match((await panel.locator('a.box.source').getAttribute('aria-label')) ?? '', /source, user, \[U, 96\]/);
     const sink = panel.locator('a.box.sink');
     const row = /line (\d+)/.exec((await sink.getAttribute('aria-label')) ?? '')?.[1];
-    await sink.focus();
-    await editor.page.keyboard.press('Enter');
-    await editor.page.locator('.statusbar-item', { hasText: `Ln ${row},` }).waitFor();
+    await reach('line of the box', editor.onLine(row ?? ''), (timeout) => sink.press('Enter', { timeout }));
   });
 
   it('shows the quick fix as a diff, and saves a verified model beside the original', async () => {
     const original = readFileSync(path(MODEL));
-    const entries = (await editor.problems('IKB101')).filter({ visible: true });
-    await entries.first().dblclick();
-    await editor.page.keyboard.press('Control+1');
-    await editor.page.locator('.monaco-editor.focused').waitFor();
-    await editor.page.keyboard.press('Control+.');
-    const fix = editor.page.locator('.quick-input-list .monaco-list-row.focused');
-    await fix.filter({ hasText: 'IKB101 (safe): ' }).waitFor();
-    await editor.page.keyboard.press('Enter');
-    await editor.page.locator('.tab.active', { hasText: 'rewritten' }).waitFor();
+    const entries = await editor.problems('IKB101');
+    await editor.fix(entries, editor.fixes(/IKB101 \(safe\): /, '.focused'), editor.activeTab('rewritten'));
     await editor.page.locator('.monaco-diff-editor .line-insert').first().waitFor();
     await editor.page.locator('.monaco-diff-editor .line-delete').first().waitFor();
-    await notice('Split the product').getByRole('button', { name: 'Save as dlrm_ranker.ikbo.onnx' }).click();
     const saved = path('dlrm_ranker.ikbo.onnx');
-    await until('the model is saved', () => existsSync(saved));
-    await notice('same results on 2 sets of inputs').waitFor({ timeout: 45_000 });
+    await editor.answer('Split the product', 'Save as dlrm_ranker.ikbo.onnx', () => existsSync(saved));
+    await editor.notice('same results on 2 sets of inputs');
     assert.ok(readFileSync(path(MODEL)).equals(original), 'the original is as it was');
     assert.deepEqual(checkModel('m', memorySource(readFileSync(saved))).findings, []);
     await runsAlike(path(MODEL), saved);
-    await notice('same results').getByRole('button', { name: 'Open' }).click();
-    await editor.page.locator('.tab.active', { hasText: 'dlrm_ranker.ikbo.onnxtxt' }).waitFor();
+    await editor.answer('same results', 'Open', editor.activeTab('dlrm_ranker.ikbo.onnxtxt'));
   });
 
   it('measures the operator of a finding and the whole model around it in one run', async () => {
-    await open(MODEL, TEXT);
-    await editor.page.locator('.tab', { hasText: 'Chain of' }).locator('.codicon-close').click();
-    await lens(/^Benchmark/).click();
+    await editor.openFile(MODEL, TEXT);
+    await editor.closeTab('Chain of');
     const panel = editor.panel();
-    await panel.locator('#device').selectOption('cpu');
-    await panel.locator('#model-size-B').fill('64');
-    await panel.locator('#model-size-U').fill('4');
+    const value = (id: string) => panel.locator(`#${id}`).inputValue();
+    const model = panel.locator('#model-size-B');
+    await reach('panel of the lens', model, (timeout) => lens(/^Benchmark/).click({ timeout }), 10_000);
     // The sizes of the operator follow from those of the model.
-    await until('the sizes follow', async () => (await panel.locator('#size-B').inputValue()) === '64');
-    assert.equal(await panel.locator('#size-Ku').inputValue(), '96');
-    await panel.locator('#seconds').fill('1');
-    await panel.locator('#run').click();
-    await panel.locator('.bar[data-arm=model-rewritten] .fill').waitFor({ timeout: 45_000 });
+    const follow = async () => (await value('size-B')) === '64' && (await value('model-size-U')) === '4';
+    await reach('sizes that follow', follow, async (timeout) => {
+      await panel.locator('#device').selectOption('cpu', { timeout });
+      await model.fill('64', { timeout });
+      await panel.locator('#model-size-U').fill('4', { timeout });
+      await panel.locator('#seconds').fill('1', { timeout });
+    });
+    assert.equal(await value('size-Ku'), '96');
+    const running = panel.locator('.stage').filter({ visible: true });
+    await reach('run', running, (timeout) => panel.locator('#run').click({ timeout }));
+    await panel.locator('.bar[data-arm=model-rewritten] .fill').waitFor({ timeout: 90_000 });
     assert.match(await panel.locator('h3.headline').innerText(), /^The whole model, rewritten: .*95 % interval/);
     const rows = await panel.locator('tr[data-arm^=model]').allInnerTexts();
     assert.equal(rows.length, 2, rows.join('\n'));
@@ -143,27 +114,21 @@ describe('ONNX models in a real editor', function () {
   it('edits a text in place, with findings as it changes', async () => {
     const text = readModelText(path('wukong_first_layer.onnx'));
     writeFileSync(path('edited.onnxtxt'), text);
-    await open('edited.onnxtxt');
-    const entries = (await editor.problems('IKB103')).filter({ visible: true });
-    await entries.first().dblclick();
-    await editor.page.keyboard.press('Control+1');
-    await editor.page.locator('.monaco-editor.focused').waitFor();
-    await editor.page.keyboard.press('Control+.');
-    const fix = editor.page.locator('.action-widget .monaco-list-row.focused');
-    await fix.filter({ hasText: /^IKB103 \(safe\): / }).waitFor();
-    await editor.page.keyboard.press('Enter');
-    await (await editor.problems('IKB103')).first().waitFor({ state: 'detached' });
-    await editor.page.keyboard.press('Control+S');
-    await until('the text is saved', () => readFileSync(path('edited.onnxtxt'), 'utf8') !== text);
-    await editor.page.keyboard.press('Control+Home');
-    await editor.page.keyboard.type('x');
-    await (await editor.problems("'<' expected at the beginning of a model")).first().waitFor();
-    await editor.page.keyboard.press('Control+Z');
+    await editor.openFile('edited.onnxtxt');
+    const entries = await editor.problems('IKB103');
+    const edited = editor.page.locator('.tab.active.dirty').filter({ hasText: 'edited.onnxtxt' });
+    const gone = async () => (await edited.isVisible()) && (await entries.count()) === 0;
+    await editor.fix(entries, editor.fixes(/^IKB103 \(safe\): /, '.focused'), gone);
+    await editor.press('Control+S', () => readFileSync(path('edited.onnxtxt'), 'utf8') !== text);
+    await editor.press('Control+Home', editor.onLine(1, 1));
+    const problem = await editor.problems("'<' expected at the beginning of a model");
+    await editor.press('x', problem);
+    await editor.press('Control+Z', async () => (await problem.count()) === 0);
   });
 
   it('shows a corrupt model as the error that it is', async () => {
     writeFileSync(path('corrupt.onnx'), readFileSync(path(MODEL)).subarray(0, 2000));
-    await open('corrupt.onnx', 'corrupt.onnxtxt');
+    await editor.openFile('corrupt.onnx', 'corrupt.onnxtxt');
     await line(/corrupt\.onnx\scannot\sbe\sshown/).waitFor();
     const problem = (await editor.problems(/claims \d+ bytes.*\(byte \d+\)/)).first();
     await problem.waitFor();
@@ -175,17 +140,9 @@ describe('ONNX models in a real editor', function () {
 
   /** From the click in the list of files to the first line of the text, in milliseconds. */
   const timeToOpen = async (name: string): Promise<number> => {
-    const row = editor.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: name }).first();
-    await again(editor.page, async () => {
-      await editor.page.keyboard.press('Control+P');
-      await palette().fill(name, { timeout: 2000 });
-      await row.waitFor({ timeout: 2000 });
-    });
-    const began = Date.now();
-    await row.click();
-    await editor.page.locator('.tab.active', { hasText: `${name}txt` }).waitFor();
+    const clicked = await editor.pick('Control+P', name, name, editor.activeTab(`${name}txt`), 30_000);
     await line('ir_version').waitFor();
-    return Date.now() - began;
+    return Date.now() - clicked;
   };
 
   it('opens 20,000 nodes', async () => {
@@ -195,8 +152,7 @@ describe('ONNX models in a real editor', function () {
     console.log(`      20,000 nodes: ${took} ms from the click to the text; 16 nodes: ${small} ms`);
     // Two seconds are the aim, which the line above shows; a machine that is busy with other things must not fail here.
     assert.ok(took < 10_000, `${took} ms`);
-    await editor.page.keyboard.press('Control+End');
-    await line('op_19999').waitFor();
+    await editor.press('Control+End', editor.onLine('2\\d{4}'));
     await editor.page.locator('.squiggly-warning').first().waitFor();
   });
 });
