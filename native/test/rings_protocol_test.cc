@@ -15,7 +15,8 @@ constexpr int kBlocks = 2, kWarpgroups = 2, kWarps = 2;
 enum class Staging {
     shared,   // as shipped: a tile's buffers, each warpgroup in turn
     ring,     // a ring of buffers: the next warpgroup may fill what is free before the whole tile has left
-    unguarded // the same without the wait for the other warpgroup's `staged`
+    hasty,    // the same, waiting for the other warpgroup's tile before the own products have completed
+    unguarded // the same without that wait
 };
 
 struct Choice {
@@ -206,7 +207,9 @@ class Rings {
                 if (resident && !(w == 1 && tile + 1 == tiles)) p.arrive(agent, b.turn[w ^ 1], tile + w);
                 if (phase == 1 && c.staging == Staging::shared && c.awaits_staging)
                     p.wait(agent, b.tile_stored[w ^ 1], tile + w - 1);
+                if (phase == 1 && c.staging == Staging::hasty) await_staged(tile);
                 finish_product(0, !resident);
+                if (phase == 1 && c.staging == Staging::ring) await_staged(tile);
                 if (phase == 1) stage(tile);
             }
             if (!resident) skip(work.skew * (1 - w));
@@ -248,12 +251,16 @@ class Rings {
             for (const Block &to : r.blocks_) p.arrive(agent, to.input_free[w][of_input.slot], of_input.lap);
             if (frees_weight) p.arrive(agent, b.weight_free[of_weight.slot], of_weight.lap);
         }
+        // The other warpgroup has staged all of the tile before this one, and so has seen those buffers free.
+        void await_staged(int tile) {
+            const int last = (tile * kWarpgroups + w) * c.parts - 1;
+            p.wait(agent, b.staged[(last + c.buffers) % c.buffers], last < 0 ? -1 : last / c.buffers);
+        }
         void stage(int tile) {
             for (int part = 0; part < c.parts; ++part) {
                 const int n = (tile * kWarpgroups + w) * c.parts + part;
                 const bool shared = c.staging == Staging::shared;
                 const int slot = shared ? part : n % c.buffers, lap = shared ? tile * kWarpgroups + w : n / c.buffers;
-                if (c.staging == Staging::ring) p.wait(agent, b.staged[slot], lap - 1);
                 if (!shared) p.wait(agent, b.staging_free[slot], lap - 1);
                 p.write(agent, b.staging[slot * kWarps + warp], r.output_tag(tile, w, part));
                 p.arrive(agent, b.staged[slot], lap);
@@ -317,6 +324,7 @@ TEST(RingsProtocol, RingOfStagingBuffers) {
 
 TEST(RingsProtocol, FindsMistakes) {
     expect_found(with_ring(choice<ConcatShape<256>>(4, 0, true), 4, Staging::unguarded), 0, 8, "a wait may pass two phases early");
+    expect_found(with_ring(choice<CompressionShape<224>>(1, 0), 8, Staging::hasty), 0, 4, "a wait passes for another phase");
     Choice choice_ = choice<CompressionShape<224>>(14, 4);
     choice_.awaits_staging = false;
     expect_found(choice_, 0, 8, "may be written by two at once");
