@@ -50,6 +50,7 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (filled) return filled;
   if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
   if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
+  if (operator === '*' && [a, b].some((v) => v.kind === 'int' && v.dim?.length === 0)) return NUMBER;
   if (operator === '*') return product([left, right], place);
   if (operator === '//' && left.content === 'index') return blocksIndex(left, place);
   if (operator === '%' && left.content === 'index') return blocksIndex(left, place);

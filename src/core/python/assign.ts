@@ -165,13 +165,21 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
   const owner = run.evaluate(container, frame);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item) {
-    const key = index.kind === 'slice' ? null : asString(run.evaluate(index, frame));
+    const at = index.kind === 'slice' ? null : run.evaluate(index, frame);
+    const key = asString(at ?? undefined);
     if (item.kind === 'dict') {
       const entries = new Map(item.entries);
       if (key !== null) entries.set(key, value);
-      else if (!alike([entries.get(ANY_KEY) ?? value, value], frame)) entries.delete(ANY_KEY);
-      else if (!item.open) entries.set(ANY_KEY, value);
-      frame.state.heap.set(owner.id, { ...item, entries, open: item.open || key === null });
+      const isFirst = !item.open && item.entries.size === 0;
+      // Whatever key it is: the same one as before, or the first of all that a loop stores under.
+      const last = key === null && at?.kind === 'unknown' && (isFirst || item.last === at.id) ? at.id : undefined;
+      if (key === null && last === undefined) {
+        if (!alike([entries.get(ANY_KEY) ?? value, value], frame)) entries.delete(ANY_KEY);
+        else if (!item.open) entries.set(ANY_KEY, value);
+      } else if (last !== undefined) entries.set(ANY_KEY, value);
+      const open = item.open || key === null;
+      const made = { kind: 'dict' as const, entries, open, tag: item.tag };
+      frame.state.heap.set(owner.id, last === undefined ? made : { ...made, last });
     } else if (item.kind === 'list') {
       const n = index.kind === 'slice' ? null : asNumber(run.evaluate(index, frame));
       const isOne = n !== null && n >= 0 && n < item.items.length;

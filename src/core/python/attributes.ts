@@ -4,13 +4,13 @@ import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
-import { inheritedLayer } from './containers';
+import { inheritedLayer, knownBase } from './containers';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
-import { type Value, int, name as nameOf, TRUTH } from './value';
+import { NO_ARGS, type Value, int, name as nameOf, TRUTH } from './value';
 
 export function attributeOf(value: Value, name: string, node: Node, frame: Frame, run: Run): Value {
   switch (value.kind) {
@@ -30,6 +30,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
     case 'super': {
       const method = superMethod(value, name, run);
       if (method) return { kind: 'function', model: method, self: value.self, closure: null };
+      if (name === 'forward') return inheritedForward(value, node, frame, run);
       return { kind: 'method', owner: name === '__init__' ? value.self : unknown(), name };
     }
     case 'layer':
@@ -55,6 +56,16 @@ const isClassMethod = (model: FunctionModel): boolean => model.decorators.some((
 /** The method of a base class: what the class itself has is left out. */
 const superMethod = (value: Value & { kind: 'super' }, name: string, run: Run): FunctionModel | null =>
   run.method({ ...value.after, methods: new Map() }, name);
+
+/** `super().forward` of a class that derives from what torch brings. */
+function inheritedForward({ self, after }: Value & { kind: 'super' }, node: Node, frame: Frame, run: Run): Value {
+  const item = frame.state.heap.get(self.id);
+  if (item?.kind === 'object' && item.holds) return item.holds;
+  const base = knownBase(after, run, frame);
+  return base
+    ? { kind: 'layer', name: base, args: NO_ARGS, node, doubt: `${after.name} is a subclass` }
+    : { kind: 'method', owner: unknown(), name: 'forward' };
+}
 
 const VIEW_ATTRIBUTES: Readonly<Record<string, (t: Tensor, node: Node) => Value>> = {
   shape: (t) => ({ kind: 'shape', of: t }),

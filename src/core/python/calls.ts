@@ -3,6 +3,7 @@ import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators'
 import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, position, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Dim } from '../tensor/dim';
+import { mapReplicas, writtenAt } from '../tensor/pointwise';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
 import { argument, asNumber, asTensor, placeOf } from './access';
@@ -116,6 +117,11 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (name === 'torch.meshgrid') return unknown();
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
+  if (/^nn\.utils\.rnn\.pack_padded_sequence$/.test(name)) {
+    const rows = argument(args, 0, 'input');
+    const t = rows && asTensor(rows, run);
+    return t ? mapReplicas(t, writtenAt(placeOf(node), 'pack_padded_sequence writes the copy')) : unknown();
+  }
   if (/^nn\.utils\.(parametrizations\.)?(spectral_norm|weight_norm)$/.test(name)) {
     const [layer] = args.positional;
     return layer?.kind === 'layer' ? { ...layer, doubt: name.split('.').pop() ?? null } : (layer ?? unknown());

@@ -1,6 +1,6 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
 import type { Binding, ClassModel, FunctionModel } from './model';
-import { mayProduceReplicas } from './producers';
+import { basesIn, mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
 import { type Node, textOf } from './syntax';
 
@@ -88,7 +88,7 @@ export type CallsProducer = (text: string) => boolean;
 export function importedProducers(
   text: string,
   names: ReadonlyMap<string, Binding>,
-  project: Pick<Project, 'mayBring'>,
+  project: Pick<Project, 'mayBring' | 'mayInherit'>,
 ): CallsProducer | null {
   const makers = [...names].flatMap(([name, binding]) => {
     if (binding.kind !== 'import' || !/^[a-z_]/.test(name) || isOutside(binding)) return [];
@@ -96,8 +96,29 @@ export function importedProducers(
       project.mayBring(binding, call === name ? null : call.slice(name.length + 1)),
     );
   });
+  makers.push(...inheritedMakers(text, names, project));
   return makers.length > 0 ? (part) => makers.some((call) => calls(part, call)) : null;
 }
+
+/** `self.method` where a class of the text inherits a method from another file that may make replicas. */
+function inheritedMakers(
+  text: string,
+  names: ReadonlyMap<string, Binding>,
+  project: Pick<Project, 'mayInherit'>,
+): readonly string[] {
+  const bases = new Set([...basesIn(text).values()].flat());
+  const brought = [...bases].flatMap((base) => {
+    const binding = names.get(base);
+    return binding?.kind === 'import' && !isOutside(binding) ? [binding] : [];
+  });
+  if (brought.length === 0) return [];
+  const called = new Set([...text.matchAll(SELF_CALL)].map(([, name = '']) => name));
+  return [...called]
+    .filter((name) => brought.some((base) => project.mayInherit(base, name)) && !text.includes(`def ${name}(`))
+    .map((name) => `self.${name}`);
+}
+
+const SELF_CALL = /\bself\.(\w+)\(/g;
 
 const isWord = (text: string, at: number): boolean => /\w/.test(text.charAt(at));
 
@@ -121,7 +142,7 @@ function calls(text: string, call: string): boolean {
 /** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
 export const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
   (small || /build|create|make|init|set_?up/.test(name)) &&
-  /\bself\.\w+ *= *\w[^\n]*\(/.test(file.text.slice(start, end));
+  /\bself\.\w+( *= *\w[^\n]*)?\(/.test(file.text.slice(start, end));
 
 /** Can a function that a constructor calls add to the layers of a model? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>

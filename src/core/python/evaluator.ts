@@ -168,7 +168,7 @@ export function evaluateFile(
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
     const follow =
       given ||
-      isWorthItsSize(model, frame) ||
+      isWorthItsSize(model, self, frame) ||
       (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
     if (!follow || isStub(model)) return statedResult(model, self, args, run) ?? unknown();
     const inner: Frame = {
@@ -199,13 +199,19 @@ export function evaluateFile(
   }
 
   /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
-  function isWorthItsSize(model: FunctionModel, frame: Frame): boolean {
+  function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame): boolean {
     const { name, owner, node } = model;
     const small = node.end - node.start < SHORT;
     if (!frame.building) return small && (model.file === project.main || name !== 'forward');
     if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
-    if (owner !== null && !project.isModule(owner)) return buildsParts(model, small);
+    if (owner !== null && !isOfModule(owner, self, frame)) return buildsParts(model, small);
     return small || name === '__init__' || buildsLayers(model);
+  }
+
+  /** Methods of a mixin make the layers of the module that it is mixed into. */
+  function isOfModule(owner: ClassModel, self: Value | null, frame: Frame): boolean {
+    const item = self?.kind === 'ref' ? frame.state.heap.peek(self.id) : undefined;
+    return project.isModule(owner) || (item?.kind === 'object' && item.model !== null && project.isModule(item.model));
   }
 
   /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */

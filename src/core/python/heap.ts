@@ -19,6 +19,8 @@ export type HeapItem =
       readonly entries: ReadonlyMap<string, Value>;
       readonly open: boolean;
       readonly tag: string;
+      /** Which key, as a value that is not known, the last value was stored under: the loop variable, as long as it runs. */
+      readonly last?: number;
     }
   | {
       readonly kind: 'object';

@@ -3,7 +3,7 @@ import { createRecent } from '../recent';
 import { importsOf } from './imports';
 import { type FileModel, type ImportBinding, modelOf } from './model';
 import type { ParsedFile, PythonParser } from './parser';
-import { type Definition, definitionIn, mayProduceReplicas } from './producers';
+import { type Definition, basesIn, definitionIn, mayProduceReplicas } from './producers';
 import type { Node } from './syntax';
 
 /** The first `count` of the files that an analysis asked for, with their texts; undefined for a file that was not there. */
@@ -52,6 +52,8 @@ export interface Outline {
   exports(name: string): boolean;
   /** See `definitionIn`. */
   definition(name: string): Definition | undefined;
+  /** Names of the bases of a class. */
+  bases(name: string): readonly string[];
 }
 
 export interface Held {
@@ -80,13 +82,15 @@ export function createLibrary(parser: PythonParser): Library {
     outline(path, text) {
       const known = outlines.get(path);
       if (known?.text === text) return known.outline;
+      let classes: ReadonlyMap<string, readonly string[]> | undefined;
       const starred = [...text.matchAll(STARRED)].map((match) => match[1] ?? '');
       const outline = {
         produces: mayProduceReplicas(text),
         imports: importsOf(text),
         starred,
         exports: (name: string) => exported(text).includes(name),
-        definition: remembered((name: string) => definitionIn(text, name)),
+        definition: remembered((name: string) => (text.includes(`def ${name}`) ? definitionIn(text, name) : undefined)),
+        bases: (name: string) => (classes ??= basesIn(text)).get(name) ?? [],
       };
       outlines.set(path, { text, outline }, text.length);
       return outline;

@@ -70,6 +70,12 @@ export function definitionIn(text: string, name: string): Definition | undefined
   };
 }
 
+/** The classes of a text that have bases, with the names of those. */
+export const basesIn = (text: string): ReadonlyMap<string, readonly string[]> =>
+  new Map([...text.matchAll(CLASS)].map(([, name = '', bases = '']) => [name, bases.split(',').map((b) => b.trim())]));
+
+const CLASS = /^class[ \t]+(\w+)\(([\w.,\s]*)\)[ \t]*:/gm;
+
 /** Where the definition ends: at the next line that is indented no deeper, unless that is in a string over several lines. */
 function endOf(text: string, start: number, indent: number): number {
   const next = new RegExp(`\\n[ \\t]{0,${indent}}[^\\s#)\\]}]`, 'g');

@@ -14,6 +14,8 @@ export interface Project {
    * one of its members, null for none. By the texts alone, without a parse.
    */
   mayBring(binding: ImportBinding, member: string | null): boolean;
+  /** Could a method that an imported class has or inherits make a replica? By the texts alone. */
+  mayInherit(binding: ImportBinding, method: string): boolean;
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
@@ -43,6 +45,8 @@ export type Found =
 
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
+/** Bases of bases in which a method is looked for without a parse. */
+const MAX_BASES = 3;
 
 /** Modules of Python and its usual company, for which no folder of a project is searched. */
 const INSTALLED =
@@ -186,6 +190,23 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     }
   }
 
+  /** `module` as imported by the file `from`. Methods of other classes beside it may count, too. */
+  function mayInherit({ module, name }: ImportBinding, from: string, method: string, hops: number): boolean {
+    if (isKnown(module) || name === null || hops > MAX_BASES) return false;
+    const at = modulePath(module, from);
+    const text = at === null ? undefined : textAt(at);
+    if (at === null || text === undefined) return false;
+    const { definition, bases, imports } = library.outline(at, text);
+    const own = definition(method);
+    if (own) return own.produces;
+    const passedOn = imports.get(name);
+    if (passedOn) return mayInherit(passedOn, at, method, hops + 1);
+    return bases(name).some((base) => {
+      const further = imports.get(base);
+      return further !== undefined && mayInherit(further, at, method, hops + 1);
+    });
+  }
+
   const submodule = (module: string, name: string): string => `${module}${module.endsWith('.') ? '' : '.'}${name}`;
 
   function follow(binding: Binding, file: FileModel, hops: number): Found | null {
@@ -326,6 +347,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       return mainModel();
     },
     mayBring: (binding, member) => mayBring(binding, path, member, 0),
+    mayInherit: (binding, method) => mayInherit(binding, path, method, 0),
     lookup,
     method,
     stub,

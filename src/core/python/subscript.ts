@@ -22,10 +22,12 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
       if (item?.kind === 'object' && item.holds) return subscript(item.holds, node, frame, run);
       if (item?.kind === 'list') return sequence(item.items, item.open, only, frame, run);
       if (item?.kind === 'dict' && only) {
-        const key = asString(run.evaluate(only, frame));
+        const at = run.evaluate(only, frame);
+        if (at.kind === 'unknown' && at.id === item.last) return item.entries.get(ANY_KEY) ?? unknown();
+        const key = asString(at);
         const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? (any?.kind === 'tensor' ? another(any, key) : any) ?? unknown();
+        return found ?? (any && another(any, key)) ?? unknown();
       }
       return unknown();
     }
@@ -44,19 +46,22 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
 }
 
 /** What stands for all values of a dict, as the value under one of its keys. */
-function another(t: Tensor, key: string | null): Tensor {
+function another(value: Value, key: string | null): Value {
+  if (value.kind === 'union')
+    return { ...value, options: value.options.map((o) => ({ ...o, value: another(o.value, key) })) };
+  if (value.kind !== 'tensor') return value;
   const id = freshId();
-  return { ...t, id, storage: id, label: key ?? t.label };
+  return { ...value, id, storage: id, label: key ?? value.label };
 }
 
 const MAX_CLASSES = 4;
 
-/** By a key that is not known: the only value, or one of several classes. */
+/** By a key that is not known: the only value, or one of several classes, of many the first. */
 function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undefined {
   const values = [...entries.values()];
   if (values.length < 2) return values[0];
-  if (values.length > MAX_CLASSES || values.some((value) => value.kind !== 'class')) return undefined;
-  const options = [...entries].map(([key, value]) => {
+  if (values.some((value) => value.kind !== 'class')) return undefined;
+  const options = [...entries].slice(0, MAX_CLASSES).map(([key, value]) => {
     const text = `${textOf(index)} == '${key}'`;
     return { value, when: [{ key: text, text, holds: true }] };
   });

@@ -1,7 +1,7 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { type MappedAxis, merge, split } from './axis-map';
-import { type Dim, divide, equal, isOne, product } from './dim';
-import { ONE_AXIS, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
+import { type Dim, divide, equal, isOne, multiply, product } from './dim';
+import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
 import type { Axis, Form, Place, Replica, Shape, Tensor } from './value';
 
 export function mergeAxes(axes: readonly Axis[]): Axis {
@@ -32,10 +32,19 @@ interface Group {
   readonly to: readonly Dim[];
 }
 
+/** `count` is null where more axes may be among them than are known. */
+interface Merged {
+  readonly first: number;
+  readonly count: number | null;
+  readonly to: number;
+}
+
 export interface Reshaped {
   readonly shape: Shape;
   /** Old position of each new axis that is an old one as a whole; null for merged and split ones. */
   readonly origin: readonly (number | null)[];
+  /** Groups of old axes that became one: the first of them, how many, and where they went. */
+  readonly merged: readonly Merged[];
   /** Things that were assumed rather than proved. */
   readonly assumptions: readonly string[];
   /** True when a replicated axis was merged or split with others: a view of an expanded axis cannot do that. */
@@ -83,6 +92,13 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
       from = from.slice(1);
       into = into.slice(1);
     }
+  } else if (keepsLast(from, sizes.slice(front, sizes.length - back), into)) {
+    // view(-1, T, D) of more axes than that.
+    assumptions.push('the view keeps the last axes');
+    const kept = into.length - 1;
+    back += kept;
+    from = from.slice(0, -kept);
+    into = into.slice(0, 1);
   } else if (into.length === from.length && from.length > 0) {
     // Same number of axes, sizes that cannot be compared: the view most likely renames them.
     const pairs = from.every((axis, i) => equal(axis.dim, into[i] ?? null) !== false);
@@ -98,10 +114,13 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   const groups = grouped(from, into);
   const middle: Axis[] = [];
   const origin: (number | null)[] = [];
+  const merged: Merged[] = [];
   let crosses = false;
   let at = front;
   for (const group of groups) {
     const made = regroup(group);
+    if (group.from.length > 1 && group.to.length === 1)
+      merged.push({ first: at, count: group.from.length, to: front + middle.length });
     if (group.from.some((axis) => axis.replica) && !(group.from.length === 1 && group.to.length === 1)) crosses = true;
     middle.push(...made);
     origin.push(...(group.from.length === 1 && group.to.length === 1 ? [at] : group.to.map(() => null)));
@@ -116,10 +135,21 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   return {
     shape: exactShape(back === 0 ? [...head.slice(0, front), ...middle] : head),
     origin: [...range(0, front), ...origin, ...range(axes.length - back, axes.length)],
+    merged,
     assumptions,
     crosses,
   };
 }
+
+/** Sizes after a leading -1 that can all be those of the last axes, and of no merged ones. */
+const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into: readonly Dim[]): boolean =>
+  sizes[0] === 'rest' &&
+  into.length > 2 &&
+  from.length > into.length &&
+  into.slice(1).every((size, i) => {
+    const axis = from[from.length - into.length + 1 + i];
+    return axis !== undefined && equal(axis.dim, size) !== false && !isMultiple(size, axis.dim);
+  });
 
 /** `b * n` where there was `b`: axes have been merged. */
 function isMultiple(size: Dim, of: Dim): boolean {
@@ -248,8 +278,16 @@ function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     axes[axes.length - 1] = last ?? axes[axes.length - 1] ?? ONE_AXIS;
     origin[axes.length - 1] = -1;
     axes[front] = lost(left.filter((axis) => axis !== last));
-  } else if (axes.length - front - back === 1) axes[front] = lost(left);
-  return { shape: exactShape(axes), origin, assumptions, crosses: left.some((axis) => axis.replica !== null) };
+  }
+  const single = assumptions.length === 0 && axes.length - front - back === 1;
+  if (single) axes[front] = lost(left);
+  return {
+    shape: exactShape(axes),
+    origin,
+    merged: single && back === 0 ? [{ first: front, count: null, to: front }] : [],
+    assumptions,
+    crosses: left.some((axis) => axis.replica !== null),
+  };
 }
 
 /**
@@ -262,33 +300,43 @@ export function applyReshape(
   place: Place | null,
   written: (replica: Replica) => Replica,
 ): Tensor {
-  const { shape, origin, assumptions, crosses } = reshape(t, sizes);
+  const { shape, origin, merged, assumptions, crosses } = reshape(t, sizes);
   const noted = (replica: Replica): Replica => ({
     ...(crosses ? written(replica) : replica),
     assumptions: [...replica.assumptions, ...assumptions.filter((a) => !replica.assumptions.includes(a))],
   });
   const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && noted(axis.replica) }));
-  const form = t.form && reshapeForm(t.form, sizes, origin, place, written);
+  const form = t.form && reshapeForm(t, t.form, sizes, { origin, merged }, place, written);
   const id = tensor(shape).id;
   return { ...t, id, storage: crosses ? id : t.storage, shape: marked, form, place, label: '' };
 }
 
 function reshapeForm(
+  t: Tensor,
   form: Form,
   sizes: readonly (Dim | 'rest')[],
-  origin: readonly (number | null)[],
+  { origin, merged }: Pick<Reshaped, 'origin' | 'merged'>,
   place: Place | null,
   written: (replica: Replica) => Replica,
 ): Form | null {
   const { axis } = form;
-  const to = axis === null ? null : origin.indexOf(axis);
+  // Blocks of the first of several axes that are merged stay blocks of what those become.
+  const group = merged.find(({ first }) => first === axis);
+  const to = axis === null ? null : (group?.to ?? origin.indexOf(axis));
   if (to !== null && to < 0) return null;
+  const isLeft = sizes.every((size, i) => i === to || size !== 'rest');
+  const count = group?.count ?? null;
+  const within =
+    group && count ? product(range(group.first + 1, group.first + count).map((i) => axisAt(t, i).dim)) : null;
   const blocks = form.blocks.map((block) => ({
     ...block,
+    width: group ? multiply(block.width, within) : block.width,
     terms: block.terms.map((term) => ({
       ...term,
       factors: term.factors.map((factor) => {
-        const own = axis === null ? null : (knownAxis(factor.shape, axis)?.dim ?? null);
+        const dim = axis === null ? null : (knownAxis(factor.shape, axis)?.dim ?? null);
+        // What is left for it, where no other size is.
+        const own = !group ? dim : isLeft ? 'rest' : multiply(dim, within);
         const atomSizes = sizes.map((size, i) => (i === to ? own : size));
         return applyReshape(factor, atomSizes, factor.place, written);
       }),

@@ -2,11 +2,12 @@
  * Shape operators that copy nothing: where each axis goes. A view is applied to a value and, axis by axis in the same
  * way, to the atoms of its form, so that a concatenation can be reshaped and still be known block by block.
  */
-import { type Dim, ONE, equal } from './dim';
+import { type Dim, ONE, equal, multiply, product } from './dim';
 import { lost, mergeAxes } from './reshape';
 import {
   ONE_AXIS,
   UNKNOWN_SHAPE,
+  axisAt,
   exactShape,
   freeAxis,
   knownAxis,
@@ -23,6 +24,8 @@ import type { Axis, Block, Form, Place, Shape, Tensor } from './value';
 export interface View {
   readonly shape: (t: Tensor) => Shape | null;
   readonly axis: (at: number, t: Tensor) => number | null;
+  /** Into how many positions each one of the form's axis is spread, where other axes are merged with it. */
+  readonly within?: (at: number, t: Tensor) => Dim;
   /** By how much axes beyond the recorded ones move, counted from the front and from the back. */
   readonly shift?: readonly [front: number, back: number];
 }
@@ -43,13 +46,15 @@ function baseOf(t: Tensor, shift: View['shift']): Tensor['base'] {
 function viewForm(t: Tensor, form: Form, view: View, place: Place | null): Form | null {
   const axis = form.axis === null ? null : view.axis(form.axis, t);
   if (form.axis !== null && axis === null) return null;
+  const within = form.axis === null || !view.within ? ONE : view.within(form.axis, t);
   const blocks: Block[] = [];
   for (const block of form.blocks) {
+    const width = within === ONE ? block.width : multiply(block.width, within);
     const terms = block.terms.map((term) => ({
       ...term,
       factors: term.factors.map((factor) => applyView(factor, view, factor.place)),
     }));
-    blocks.push({ ...block, terms });
+    blocks.push({ ...block, width, terms });
   }
   return { ...form, axis, blocks, after: place ? [...form.after, place] : form.after };
 }
@@ -209,6 +214,16 @@ export function flatten(start: number, end: number): View {
           ],
         };
       }
+      // Rank unknown, axes counted from the back.
+      if (start < 0 && end < 0 && !t.shape.exact) {
+        const { head, tail } = reaching(t, start);
+        const [from, to] = [tail.length + start, tail.length + end + 1];
+        return {
+          exact: false,
+          head,
+          tail: [...tail.slice(0, from), mergeAxes(tail.slice(from, to)), ...tail.slice(to)],
+        };
+      }
       // Rank unknown, from the front up to an axis counted from the back: only what lies outside is known.
       if (start < 0 || t.shape.exact) return null;
       const shape = reaching(t, start);
@@ -221,10 +236,19 @@ export function flatten(start: number, end: number): View {
     },
     axis: (at, t) => {
       const where = range(t);
-      if (!where) return at >= 0 && at < start ? at : at < 0 && at > end ? at : null;
+      if (!where && start < 0 && at < 0)
+        return at > end ? at : at === start ? end : at < start ? at + end - start : null;
+      if (!where) return at >= 0 && at <= start ? at : at < 0 && at > end ? at : null;
       const [first, last] = where;
       if (at < 0) return at;
-      return at < first ? at : at > last ? at - (last - first) : null;
+      // Blocks of the first axis that is merged stay blocks of what it becomes.
+      return at <= first ? at : at > last ? at - (last - first) : null;
+    },
+    within: (at, t) => {
+      const [first, last] = range(t) ?? [start, end];
+      if (at !== first) return ONE;
+      if (first >= 0 !== last >= 0) return null;
+      return product(Array.from({ length: last - first }, (_, i) => axisAt(t, first + 1 + i).dim));
     },
   };
 }

@@ -156,4 +156,22 @@ module Field(d):
         rays = Rays(o, code.repeat(n, 1))
         return self.fc(rays.origins)
 `,
+  'blocks between others of a merged axis, and copies that are merged with what they were copied for': `
+module Ranker(d):
+    self.mlp = nn.Linear(d, 16)
+    def of_inner(self, items, user, n):
+        columns = torch.cat([items, user.unsqueeze(1).expand(-1, n, -1)], dim=1)
+        return self.mlp(columns.flatten(1))
+    def of_dict(self, feed, names, n):
+        held = {}
+        for name in names:
+            held[name] = feed[name].repeat_interleave(n, dim=0)
+        for name in names:
+            held[name] = self.other(name)
+        return self.mlp(held['user'])
+    def of_nothing(self, items, user):
+        gate = 0
+        scores = torch.relu(items) + gate * user.unsqueeze(1).repeat(1, 4, 1)
+        return self.mlp(scores)
+`,
 });

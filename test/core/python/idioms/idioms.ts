@@ -2,10 +2,11 @@
 import { check } from '../../check';
 
 /** One test a source, see `check`. `withModules` spares each module the head of its class. */
-export const idioms = (title: string, sources: Readonly<Record<string, string>>): void =>
+export function idioms(title: string, sources: Readonly<Record<string, string>>): void {
   describe(title, () => {
     for (const [name, source] of Object.entries(sources)) it(name, async () => void (await check(withModules(source))));
   });
+}
 
 /**
  * `module Name(d):`, the statements of its constructor, then its methods, as a class:

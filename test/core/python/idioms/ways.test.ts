@@ -140,4 +140,47 @@ module Field(d):
         features = {k: v.repeat_interleave(n, dim=0) for k, v in features.items()}  #! IKB102 -> c
         return self.fc(features['user'])  #= c
 `,
+  'fields behind fields, made one vector': `
+module Ranker(d):
+    self.mlp = nn.Sequential(nn.Linear(d, 16), nn.ReLU())
+    def of_flatten(self, items, user):
+        fields = torch.cat([items, user.unsqueeze(1).repeat(1, items.shape[1], 1, 1)], dim=-2)  #! IKB101 -> a
+        return self.mlp(fields.flatten(start_dim=-2))  #= a
+    def of_view(self, items, user, n):
+        fields = torch.cat([user.repeat_interleave(n, dim=0), items], dim=1)  #! IKB101 -> b
+        return self.mlp(fields.view(fields.shape[0], -1))  #= b
+    def of_front(self, items, user, n):
+        fields = torch.cat([user.repeat_interleave(n, dim=0), items], dim=1)  #! IKB101 -> c
+        return self.mlp(fields.flatten(1))  #= c
+    def of_rank(self, items, user, n):
+        b, f, d = user.shape
+        fields = torch.cat([user.repeat_interleave(n, dim=0), items], dim=1)  #! IKB101 -> d
+        return self.mlp(fields.reshape(b * n, -1))  #= d
+`,
+  'sequences for each item, packed': `
+module Interest(d):
+    self.gru = nn.GRU(d, d, batch_first=True)
+    def forward(self, history, lengths, n):
+        x = history.unsqueeze(1).repeat(1, n, 1, 1).reshape(-1, history.shape[-2], history.shape[-1])  #! IKB102 -> gru
+        lengths = lengths.unsqueeze(1).repeat(1, n).reshape(-1)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return self.gru(packed, None)[0]  #= gru
+`,
+  'values of a dict that a loop fills, each copied where it is small': `
+module Features(d, names):
+    self.embeddings = nn.ModuleDict({name: nn.Embedding(10, d) for name in names})
+    self.names = names
+    self.fc = nn.Linear(d, d)
+    def of_key(self, feed, n):
+        held = {}
+        for name in self.names:
+            held[name] = self.embeddings[name](feed[name])
+            held[name] = held[name] if len(held[name].shape) == 3 else held[name].unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> a
+        return self.fc(held['user'])  #= a
+    def of_all(self, feed, n):
+        held = {}
+        for name in self.names:
+            held[name] = self.embeddings[name](feed[name]).unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> b
+        return self.fc(torch.stack([held[name] for name in self.names], dim=-2))  #= b
+`,
 });
