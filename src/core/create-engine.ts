@@ -14,6 +14,7 @@ import { mayProduceReplicas } from './python/producers';
 import { type Node, positionOf } from './python/syntax';
 import { createJudge } from './judge/judge';
 import type { Match } from './judge/match';
+import type { GivenName } from './judge/names';
 import { describe } from './rules/describe';
 import { rewritesFor } from './rewrite';
 import { suppress } from './suppress';
@@ -61,9 +62,10 @@ const heldBy = (file: ParsedFile): Held => ({ file, model: modelOf(file) });
 /** Below this the parse costs nothing worth saving, and it tells of a broken file. */
 const SHORT = 2048;
 
-export async function createEngine(grammars: Grammars): Promise<Engine> {
-  const parser = await createParser(grammars);
-  const library = createLibrary(parser);
+/** `share` is the part of a process's memory that this engine may fill with what it keeps: a half for each of two threads. */
+export async function createEngine(grammars: Grammars, share = 1): Promise<Engine> {
+  const parser = await createParser(grammars, share);
+  const library = createLibrary(parser, share);
 
   /**
    * `parsed` is asked for only if something in the text, or in what it imports, could make a copy, or if there is an error
@@ -166,7 +168,7 @@ function judgeFile(
   const comments = file.commentsWith('ikbo:');
   const bindings = bindingsOf(comments);
   const judge = createJudge();
-  const names = new Map<string, readonly string[]>();
+  const names = new Map<string, readonly GivenName[]>();
   evaluateFile(
     project,
     {
@@ -174,9 +176,9 @@ function judgeFile(
       onNote: (node, message) => notes.push({ path: file.path, line: lineOf(node), message }),
       manyToOne: bindings.manyToOne,
       stated: bindings.stated,
-      onName(symbol, name) {
+      onName(symbol, name, at) {
         const given = names.get(symbol) ?? [];
-        if (!given.includes(name)) names.set(symbol, [...given, name]);
+        if (!given.some((known) => known.name === name && known.at === at)) names.set(symbol, [...given, { name, at }]);
       },
     },
     callsProducer,

@@ -7,21 +7,44 @@ import { type Node, childOf, childrenOf, enclosing, scopeOf, textOf } from '../p
  * side of a branch reaches as well is none.
  */
 export function needed(when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] {
-  const spare = when.find((one) => {
-    const others = new Set([...when.filter((text) => text !== one), negated(one)]);
-    return ways.some((way) => way.every((text) => others.has(text)));
-  });
-  return spare === undefined
-    ? when
-    : needed(
-        when.filter((text) => text !== spare),
-        ways,
-      );
+  const all = [...ways, when];
+  // Two ways that differ in one condition are one way without it, which another pair of ways may meet again.
+  for (let i = 0; i < all.length && all.length < MAX_MERGED; i++)
+    for (let k = 0; k < i; k++) {
+      const merged = without(all[i] ?? [], all[k] ?? []) ?? without(all[k] ?? [], all[i] ?? []);
+      if (merged && !all.some((way) => isWithin(way, merged))) all.push(merged);
+    }
+  return all.reduce((least, way) => (way.length < least.length && isWithin(way, least) ? way : least), when);
+}
+
+const MAX_MERGED = 64;
+
+const isWithin = (way: readonly string[], other: readonly string[]): boolean =>
+  way.every((text) => other.includes(text));
+
+/** `way` without a condition whose opposite leads there as well. */
+function without(way: readonly string[], other: readonly string[]): readonly string[] | null {
+  const spare = way.find((one) => other.every((text) => text === negated(one) || (text !== one && way.includes(text))));
+  return spare === undefined ? null : way.filter((text) => text !== spare);
 }
 
 /** A text that stands there with its opposite is said of two values of one name, and tells a reader nothing. */
 export const plain = (when: readonly string[]): readonly string[] =>
   when.filter((text) => !when.includes(negated(text)));
+
+/** Without what the others imply. */
+export const independent = (when: readonly string[]): readonly string[] =>
+  when.filter((text) => !when.some((other) => other !== text && implies(other, text)));
+
+/** `a and b` implies `a`; `x == 1` implies `x != 2`, since one of the two was asked behind the other. */
+function implies(all: string, text: string): boolean {
+  const [left, right] = text.split(' != ');
+  return all
+    .split(' and ')
+    .some(
+      (part) => part === text || (right !== undefined && part.startsWith(`${left} == `) && !text.includes(' and ')),
+    );
+}
 
 /** Those that no way does without. */
 export const common = (when: readonly string[], ways: readonly (readonly string[])[]): readonly string[] =>
@@ -33,6 +56,13 @@ export function standing(when: readonly string[], nodes: readonly (Node | null)[
   const around = new Set<string>();
   for (const node of nodes) for (const text of node ? conditionsAround(node) : []) around.add(text);
   return when.filter((text) => around.has(text) || around.has(negated(text)));
+}
+
+/** The conditions that stand around one node and not around another one of the same function. */
+export function between(when: readonly string[], from: Node, to: Node): readonly string[] {
+  const around = standing(when, [to]);
+  const shared = new Set(standing(around, [from]));
+  return around.filter((text) => !shared.has(text));
 }
 
 /** The copy is made in front of a loop with the product in it, and the loop gives its name to another value each time. */

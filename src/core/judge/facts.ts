@@ -108,6 +108,7 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
     return { text: map.index, node: index };
   }
   const list = origin.kind === 'call' ? childOf(origin, 'arguments') : null;
+  if (list?.children.some((c) => c.kind === 'string')) return sizeOfPattern(list);
   const given =
     list?.children.filter(
       (c) => c.kind !== 'keyword_argument' || /^(repeats|size|dims)$/.test(textOf(childOf(c, 'name') ?? c)),
@@ -133,6 +134,13 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
   const sized = values.filter((v) => !/^(-1$|1$|\*)/.test(textOf(v)));
   const [only] = sized;
   return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
+}
+
+/** `repeat(x, 'd -> b d', b=n)`: the only size that such a call gives. */
+function sizeOfPattern(list: Node): { text: string | null; node: Node | null } {
+  const sizes = list.children.filter((c) => c.kind === 'keyword_argument');
+  const node = (sizes.length === 1 && sizes[0] && childOf(sizes[0], 'value')) || null;
+  return { text: node && textOf(node), node };
 }
 
 /** The argument of a function of another file that says how often it copies. */

@@ -2,6 +2,7 @@
 import { bound, costOf, factors, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
+import { conditionText } from '../python/state';
 import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, isOne, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
@@ -9,13 +10,12 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { common, isFirstPass, needed, plain, standing } from './conditions';
+import { between, common, independent, isFirstPass, needed, plain, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
+import { type DimNames, namesAt } from './names';
 import { isProjectedSum } from './projected';
-
-export type DimNames = ReadonlyMap<string, readonly string[]>;
 
 export interface Judge {
   collect(event: SinkEvent): void;
@@ -34,6 +34,8 @@ interface Candidate {
   readonly operand: Operand;
   readonly hit: SinkHit;
   readonly materialized: boolean;
+  /** What must hold for the copy to be there and to reach this product. */
+  readonly when: readonly string[];
 }
 
 export function createJudge(): Judge {
@@ -48,18 +50,22 @@ export function createJudge(): Judge {
         for (const hit of operand.hits) {
           const { origin } = hit.replica;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
-          const candidate = { event, operand, hit, materialized: hit.replica.written !== null || hit.copiedInside };
+          const materialized = hit.replica.written !== null || hit.copiedInside;
+          const candidate = { event, operand, hit, materialized, when: conditionsOf(event, hit) };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
           const known = ways.get(key) ?? [];
-          if (known.length < MAX_WAYS) ways.set(key, [...known, hit.replica.when]);
+          if (known.length < MAX_WAYS && !known.some((way) => isSame(way, candidate.when)))
+            ways.set(key, [...known, candidate.when]);
         }
       }
     },
     matches: (bindings, names) =>
       [
         ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.get(key) ?? [], bindings, names) ?? []),
-        ...[...advised.values()].flatMap((event) => adviceMatch(event, sizer(bindings, names), bindings) ?? []),
+        ...[...advised.values()].flatMap(
+          (event) => adviceMatch(event, sizer(event.node, bindings, names), bindings) ?? [],
+        ),
       ].sort((a, b) =>
         a.origin.file.path < b.origin.file.path
           ? -1
@@ -70,24 +76,34 @@ export function createJudge(): Judge {
   };
 }
 
-const rank = ({ event, hit, materialized }: Candidate): number =>
-  (materialized ? 8 : 0) +
-  (hit.via === 'rows' ? 0 : 4) +
-  (isLocal(event, hit) ? 2 : 0) +
-  (hit.replica.when.length === 0 ? 1 : 0);
+const rank = ({ event, hit, materialized, when }: Candidate): number =>
+  (materialized ? 8 : 0) + (hit.via === 'rows' ? 0 : 4) + (isLocal(event, hit) ? 2 : 0) + (when.length === 0 ? 1 : 0);
 
 /**
  * The first sink that a replica reaches counts, unless a later one says more. One in the same function says more only
  * if it is reached as often: behind `if .. elif ..` without an `else` stands what is left when neither ran.
  */
 const better = (a: Candidate, b: Candidate): boolean =>
-  rank(a) > rank(b) && !(sameKind(a, b) && (a.hit.replica.when.length > b.hit.replica.when.length || isLess(a, b)));
+  rank(a) > rank(b) && !(sameKind(a, b) && (a.when.length > b.when.length || isLess(a, b)));
 
 /** What reaches one product as it is and another one as a part of something else is said of the first. */
 const isLess = (a: Candidate, b: Candidate): boolean => a.hit.via === 'block' && b.hit.via === 'whole';
 
 const sameKind = (a: Candidate, b: Candidate): boolean =>
   a.materialized === b.materialized && (a.hit.via === 'rows') === (b.hit.via === 'rows');
+
+/** Those of the copy, and those under which the same function comes from it to the product. */
+function conditionsOf(event: SinkEvent, hit: SinkHit): readonly string[] {
+  const { when } = hit.replica;
+  const { path } = event.frame.state;
+  const origin = path.length > 0 && isLocal(event, hit) ? nodeAt(hit.replica.origin) : null;
+  return origin
+    ? [...when, ...between(path.map(conditionText), origin, event.node).filter((c) => !when.includes(c))]
+    : when;
+}
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((text, i) => text === b[i]);
 
 function isLocal(event: SinkEvent, hit: SinkHit): boolean {
   const origin = nodeAt(hit.replica.origin);
@@ -108,7 +124,8 @@ function matchOf(
   const path = pathOf(origin, written, replica.trail, event);
   const first = replicaFact(hit.axis, hit.carrier, hit.replica, event);
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
-  const name = (dim: Dim): Dim => renamed(dim, (symbol) => nameOf(symbol, bindings, names));
+  const called = namesAt(origin, bindings, names, { dim: first.ratio, text: first.mapText });
+  const name = (dim: Dim): Dim => renamed(dim, called);
   const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
   const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
   const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
@@ -121,7 +138,7 @@ function matchOf(
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   if (code === 'IKB101' && isProjectedSum(form)) return null;
-  const when = needed(replica.when, ways);
+  const when = independent(needed(candidate.when, ways));
   const shown = standing(
     plain(common(when, ways)),
     path.map((step) => step.node),
@@ -196,19 +213,10 @@ const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: Linear
   // A sum has rows of its own, for which the product is due anyway.
   (form?.axis === null || event.operands.every((o) => o.value.content !== 'parameter'));
 
-/** A variable that holds the size: one that is bound, if there is one. */
-function nameOf(symbol: string, bindings: Readonly<Record<string, number>>, names: DimNames): string | null {
-  const given = names.get(symbol) ?? [];
-  return given.find((n) => bindings[n] !== undefined) ?? given[0] ?? null;
-}
-
 const sizer =
-  (bindings: Readonly<Record<string, number>>, names: DimNames) =>
+  (at: Node, bindings: Readonly<Record<string, number>>, names: DimNames) =>
   (dim: Dim): number | null =>
-    bound(
-      renamed(dim, (symbol) => nameOf(symbol, bindings, names)),
-      bindings,
-    );
+    bound(renamed(dim, namesAt(at, bindings, names, { dim: null, text: null })), bindings);
 
 /**
  * `x.repeat(n, 1, 1)` of unknown rank: which axis of x is the second one there depends on the rank. And a view that is

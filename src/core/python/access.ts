@@ -1,5 +1,5 @@
 /** Seeing a value as what an operator needs: a tensor, a size, a list of values. */
-import { type Dim, ONE, constant, symbol, valueOf } from '../tensor/dim';
+import { type Dim, ONE, constant, onlySymbol, symbol, valueOf } from '../tensor/dim';
 import { UNKNOWN_SHAPE, dimAt, exactShape, freshId, tensor, unknownDim } from '../tensor/shape';
 import type { IndexKind, Place, Tensor } from '../tensor/value';
 import type { HeapItem } from './heap';
@@ -140,12 +140,9 @@ export const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place })
 export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;
 
 /** A variable, attribute or parameter that holds a size of one symbol is the source's name for it. */
-export function nameSymbol(dim: Dim, name: string, run: Run): void {
-  const [only] = dim ?? [];
-  const [symbol] = only?.symbols ?? [];
-  if (/^_/.test(name)) return;
-  if (dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 && symbol !== undefined)
-    run.nameSymbol(symbol, name);
+export function nameSymbol(dim: Dim, name: string, at: Node, run: Run): void {
+  const symbol = onlySymbol(dim);
+  if (symbol !== null && !/^_/.test(name)) run.nameSymbol(symbol, name, at);
 }
 
 /** A new list, dict or object. */

@@ -18,7 +18,7 @@ export function assign(target: Node, value: Value, frame: Frame, run: Run): void
   switch (target.kind) {
     case 'identifier':
       frame.state.names.set(textOf(target), labelled(stated(textOf(target), value, frame, run), textOf(target)));
-      if (value.kind === 'int') nameSymbol(value.dim, textOf(target), run);
+      if (value.kind === 'int') nameSymbol(value.dim, textOf(target), target, run);
       return;
     case 'pattern_list':
     case 'tuple_pattern':
@@ -144,7 +144,7 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   const name = childOf(target, 'attribute');
   if (!object || !name) return;
   const owner = run.evaluate(object, frame);
-  if (value.kind === 'int') nameSymbol(value.dim, textOf(name), run);
+  if (value.kind === 'int') nameSymbol(value.dim, textOf(name), target, run);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item?.kind === 'object') {
     const isCopy = frame.building && carries(value, frame, run);

@@ -27,6 +27,9 @@ function scattersBy(index: string, frame: Frame): boolean {
   return names.has(index);
 }
 
+/** Names of the ends of edges: other indices that sums are taken by are of graphs, of segments or of triplets. */
+const END_OF_EDGE = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)$/;
+
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
 /** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
@@ -64,7 +67,9 @@ export function gathered(
   // Copies put in another order, by an index that no input decides, are still copies.
   if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
   if (kind.kind !== 'many-to-one') {
-    return scattersBy(indexText, frame) ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();
+    if (!scattersBy(indexText, frame)) return free();
+    const edges = END_OF_EDGE.test(indexText) && !/edge/i.test(t.label);
+    return gatherRows(t, dim, by, indexText, 'named', edges, place);
   }
   return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);
 }

@@ -28,6 +28,13 @@ import { gathered, named } from './gather';
 import { concatenateValues, stackValues, created } from './combine';
 import { pooled, reduced, rowWise } from './reduce';
 
+/** The first axis unless one is named; null where it is not known, and where a misspelt keyword makes the call fail. */
+function dimOfConcatenation(args: Args): number | null {
+  const given = argument(args, 1, 'dim', 'axis');
+  if (given) return asNumber(given);
+  return [...args.keywords.keys()].every((key) => /^(tensors|input|out)$/.test(key)) ? 0 : null;
+}
+
 export function applyOperator(applied: Applied): Value {
   const { operator, args, node, frame, run } = applied;
   const place = placeOf(node);
@@ -35,13 +42,7 @@ export function applyOperator(applied: Applied): Value {
   const t = first && asTensor(first, run);
   switch (operator.effect) {
     case 'concatenate':
-      return concatenateValues(
-        first,
-        asNumber(argument(args, 1, 'dim', 'axis')) ?? (argument(args, 1, 'dim', 'axis') ? null : 0),
-        place,
-        run,
-        frame,
-      );
+      return concatenateValues(first, dimOfConcatenation(args), place, run, frame);
     case 'concatenate-last':
       return concatenateValues(first, 1, place, run, frame);
     case 'stack':

@@ -60,12 +60,14 @@ export const handedOver = (match: Match): string | null => {
   return `into \`${keyword}\` of ${sinkText(match)}${when(match)}, ${first}, by that keyword, projects every copy${costText(match)}`;
 };
 
+const LONGEST_CONDITION = 48;
+
 /** Two conditions at most, each whole: half of one may say the opposite. */
 export function when(match: Match): string {
   const first = match.first ? ['in the first pass of the loop'] : [];
   const shown = match.when
     .map((text) => text.replace(/\s+/g, ' '))
-    .filter((text) => text.length <= MAX)
+    .filter((text) => text.length <= LONGEST_CONDITION)
     .slice(0, 2)
     .map((text, _, list) => (list.length > 1 && / or /.test(text) ? `(${text})` : text));
   const some = match.partly || shown.length < match.when.length ? ['on some paths'] : [];

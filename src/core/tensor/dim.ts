@@ -138,6 +138,12 @@ export const displayName = (name: string): string => {
   return at < 0 ? name : name.slice(0, at);
 };
 
+/** The symbol of a size that is one symbol. */
+export function onlySymbol(dim: Dim): string | null {
+  const [only] = dim ?? [];
+  return dim?.length === 1 && only?.coef === 1 && only.symbols.length === 1 ? (only.symbols[0] ?? null) : null;
+}
+
 /** `4*H + 1`; `?` for unknown. `show` names a symbol. */
 export function format(a: Dim, show: (symbol: string) => string = displayName): string {
   if (!a) return '?';

@@ -41,4 +41,73 @@ describe('messages', () => {
     /the same keys and values$/,
     'q, k, v, cand_to_user',
   );
+  check(
+    'name the condition of the product, where it stands behind the copy',
+    [
+      'u = user.repeat_interleave(n, dim=0)',
+      'if self.gated:',
+      '    return self.fc(torch.cat([u, item], dim=-1))',
+      'return item',
+    ],
+    /`self\.fc` \(when self\.gated\);/,
+  );
+  check(
+    'name no condition whose opposite leads to a product as well',
+    [
+      'u = user.repeat_interleave(n, dim=0)',
+      'if self.gated:',
+      '    if self.long:',
+      '        return self.fc(torch.cat([u, item], dim=-1))',
+      '    else:',
+      '        return self.fc(torch.cat([u, -item], dim=-1))',
+      'elif self.long:',
+      '    return self.fc(torch.cat([u, item.exp()], dim=-1))',
+      'return self.fc(torch.cat([u, item.abs()], dim=-1))',
+    ],
+    /`self\.fc`;/,
+  );
+  check(
+    'leave out what another condition implies',
+    [
+      'u = user',
+      "if self.kind == 'a':",
+      '    pass',
+      "elif self.kind == 'b' and n > 1:",
+      '    u = user.unsqueeze(1).expand(-1, n, -1)',
+      'return self.fc(torch.cat([u, item], dim=-1))',
+    ],
+    /\(when self\.kind == 'b' and n > 1\);/,
+  );
+  check(
+    'call a size as it is called where the copy stands',
+    [
+      'def embed(x):',
+      '    B, C = x.shape',
+      '    return x',
+      'user = embed(user)',
+      'batch, width = user.shape',
+      'u = user.repeat_interleave(n, dim=0)',
+      'return self.fc(torch.cat([u, item], dim=-1))',
+    ],
+    /: batch\*n\*width\*2 bytes/,
+  );
+  check(
+    'call how often it copies the same in the cost',
+    [
+      'copies = item.size(0)',
+      'u = user.view(1, 8).expand(item.size(0), -1)',
+      'return self.fc(torch.cat([u, item], dim=-1))',
+    ],
+    /copied `item\.size\(0\)` times.*: copies\*16 bytes/,
+  );
+  check(
+    'say the size that a pattern is given',
+    [
+      'from einops import repeat',
+      'rows, *_ = n',
+      "u = repeat(user, 'd -> b d', b=rows)",
+      'return self.fc(torch.cat([u, item], dim=-1))',
+    ],
+    /copied `rows` times/,
+  );
 });

@@ -1,0 +1,56 @@
+/** What a message calls a size: by the name that it has where the copies are made. */
+import { type Node, enclosing, scopeOf, textOf } from '../python/syntax';
+import { hasWord } from '../python/words';
+import { type Dim, displayName, onlySymbol } from '../tensor/dim';
+
+export interface GivenName {
+  readonly name: string;
+  /** Where the program gives it: a target or the function of a parameter. */
+  readonly at: Node;
+}
+
+/** Names by the symbols of dimensions. */
+export type DimNames = ReadonlyMap<string, readonly GivenName[]>;
+
+/** Text of a size that may stand in a formula: `n`, `self.heads`, `x.size(0)`. */
+const SIZE = /^[A-Za-z_][\w.]*?(?:\.size\((-?\d+)\)|\.shape\[-?\d+\])?$/;
+
+/**
+ * The name for a symbol at one broadcast. `count` is how often it copies, with the text that says so there: both are
+ * called the same. Functions that are called, or that call, have names of their own, which tell less than `x.shape[0]`.
+ */
+export function namesAt(
+  origin: Node,
+  bindings: Readonly<Record<string, number>>,
+  names: DimNames,
+  count: { readonly dim: Dim; readonly text: string | null },
+): (symbol: string) => string | null {
+  const scope = scopeOf(origin);
+  const around = enclosing(scope, 'class_definition');
+  const counted = onlySymbol(count.dim);
+  const countText =
+    count.text !== null && SIZE.test(count.text) ? count.text.replace(/\.size\((.*)\)$/, '.shape[$1]') : null;
+  const chosen = new Map<string, string | null>();
+  const choose = (symbol: string): string | null => {
+    const given = names.get(symbol) ?? [];
+    const own = displayName(symbol);
+    const isBound = (name: string): boolean => bindings[name] !== undefined;
+    const bound = given.find(({ name }) => isBound(name));
+    if (bound) return bound.name;
+    if (isBound(own)) return null;
+    const local = given.filter(({ at }) => scopeAt(at) === scope);
+    const here = local.find(({ name }) => hasWord(textOf(origin), name)) ?? local[0];
+    if (here) return here.name;
+    if (symbol === counted && countText !== null) return countText;
+    const related = given.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
+    if (related) return related.name;
+    const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
+    return root !== undefined && hasWord(textOf(scope), root) ? null : (given[0]?.name ?? null);
+  };
+  return (symbol) => {
+    if (!chosen.has(symbol)) chosen.set(symbol, choose(symbol));
+    return chosen.get(symbol) ?? null;
+  };
+}
+
+const scopeAt = (at: Node): Node => (/^(function_definition|lambda)$/.test(at.kind) ? at : scopeOf(at));
