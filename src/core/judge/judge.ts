@@ -15,6 +15,7 @@ import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
 import { type DimNames, namesAt } from './names';
+import { mayBeMiniBatch, meetsOwnMatrix } from './picked-rows';
 import { isProjectedSum } from './projected';
 
 export interface Judge {
@@ -137,7 +138,8 @@ function matchOf(
   );
   const code = classify(event, operand, hit);
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
-  if (code === 'IKB101' && isProjectedSum(form)) return null;
+  if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
+    return null;
   const when = independent(needed(candidate.when, ways));
   const shown = standing(
     plain(common(when, ways)),

@@ -2,7 +2,8 @@
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
-import { indexByName, nameSymbol } from './access';
+import { indexByName, nameSymbol, placeOf } from './access';
+import { gatheredAlongEdges } from './gather';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
@@ -160,9 +161,30 @@ export function unknownParameters(
       const id = freshId();
       frame.state.heap.set(id, { kind: 'dict', entries: new Map(), open: true, tag: 'dict' });
       names.set(name, { kind: 'ref', id });
-    } else names.set(name, parameterValue(parameter, run.stated.get(name) ?? shapes.get(name), run, frame));
+    } else
+      names.set(
+        name,
+        endOfMessage(model, name) ?? parameterValue(parameter, run.stated.get(name) ?? shapes.get(name), run, frame),
+      );
   });
   return names;
+}
+
+/** `x_i` and `x_j` of a message passing class: the rows of `x` at both ends of each edge, as its library hands them over. */
+function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): Tensor | null {
+  if (!/^(message|edge_update)$/.test(name) || !/\w_[ij]$/.test(parameter) || !owner) return null;
+  if (!/\bMessagePassing\b|\bself\.propagate\(/.test(textOf(owner.node))) return null;
+  const use = node.children.length > 0 && firstUse(childOf(node, 'body'), parameter);
+  return use ? gatheredAlongEdges(parameter, 'edge_index', placeOf(use)) : null;
+}
+
+function firstUse(node: Node | null, name: string): Node | null {
+  if (!node || (node.kind === 'identifier' && textOf(node) === name)) return node;
+  for (const child of node.children) {
+    const found = firstUse(child, name);
+    if (found) return found;
+  }
+  return null;
 }
 
 /** A parameter as the file says, or else as the stub beside it does. */

@@ -4,13 +4,13 @@ import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { argument, asDim, asTensor, placeOf } from './access';
-import { inheritedLayer, knownBase } from './containers';
+import { inheritedLayer, knownBase, subclassed } from './containers';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
-import { NO_ARGS, type Value, int, name as nameOf, TRUTH } from './value';
+import { type Value, int, name as nameOf, TRUTH } from './value';
 
 export function attributeOf(value: Value, name: string, node: Node, frame: Frame, run: Run): Value {
   switch (value.kind) {
@@ -62,9 +62,7 @@ function inheritedForward({ self, after }: Value & { kind: 'super' }, node: Node
   const item = frame.state.heap.get(self.id);
   if (item?.kind === 'object' && item.holds) return item.holds;
   const base = knownBase(after, run, frame);
-  return base
-    ? { kind: 'layer', name: base, args: NO_ARGS, node, doubt: `${after.name} is a subclass` }
-    : { kind: 'method', owner: unknown(), name: 'forward' };
+  return base ? subclassed(base, after, node) : { kind: 'method', owner: unknown(), name: 'forward' };
 }
 
 const VIEW_ATTRIBUTES: Readonly<Record<string, (t: Tensor, node: Node) => Value>> = {

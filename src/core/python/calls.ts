@@ -10,7 +10,7 @@ import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
-import { container, knownBase } from './containers';
+import { container, knownBase, subclassed } from './containers';
 import { RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
@@ -182,14 +182,7 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
     const built = frame.state.heap.get(callee.id);
     if (built?.kind === 'object' && built.holds) return run.call(built.holds, args, node, frame);
     const base = knownBase(item.model, run, frame);
-    if (base)
-      return callLayer(
-        { kind: 'layer', name: base, args: argsOf(), node, doubt: `${item.model.name} is a subclass` },
-        args,
-        node,
-        frame,
-        run,
-      );
+    if (base) return run.call(subclassed(base, item.model, node), args, node, frame);
   }
   return callUnknown(args, node, frame, run);
 }

@@ -8,6 +8,7 @@ import {
   exactShape,
   freeAxis,
   freshId,
+  knownAxis,
   mapAxes,
   position,
   rankOf,
@@ -36,7 +37,7 @@ export function concatenateValues(
   if (!first) return opaque(place);
   const count = copiesIn(listed, values);
   if (count && dim >= 0) return repeatedAlong(first, dim, count, place);
-  if (listed.open && isMadeAlike(values) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
+  if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
 
@@ -46,9 +47,12 @@ const ofUnknownLength = (t: Tensor, dim: number): Tensor => {
   return { ...t, shape: mapAxes(t.shape, (axis, i) => (i === at ? { ...axis, dim: null } : axis)) };
 };
 
-/** All by the same expression, in several passes of a loop. */
-const isMadeAlike = ([first, ...more]: readonly Tensor[]): boolean =>
-  first?.form != null && more.every((v) => v.form?.place.start === first.form?.place.start);
+/** All by the same expression, in several passes of a loop: concatenations, or copies along the axis that are joined. */
+function isMadeAlike([first, ...more]: readonly Tensor[], dim: number): boolean {
+  if (first?.form) return more.every((v) => v.form?.place.start === first.form?.place.start);
+  const origin = first && knownAxis(first.shape, dim)?.replica?.origin;
+  return origin !== undefined && more.every((v) => knownAxis(v.shape, dim)?.replica?.origin.start === origin.start);
+}
 
 /** Of a list that a loop fills: one item stands for all, each with copies of its own along the axis. */
 function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {

@@ -44,6 +44,15 @@ export function knownBase(model: ClassModel, run: Run, frame: Frame): string | n
   return null;
 }
 
+/** An instance of a class of the project as the module class that it derives from. */
+export const subclassed = (base: string, model: ClassModel, node: Node): Value => ({
+  kind: 'layer',
+  name: base,
+  args: NO_ARGS,
+  node,
+  doubt: `${model.name} is a subclass`,
+});
+
 const basesOf = (model: ClassModel, run: Run, frame: Frame): readonly Value[] =>
   model.bases.map((base) =>
     run.evaluate(base, {

@@ -7,7 +7,7 @@ import { collectArgs } from './arguments';
 import { ANY_KEY, alike } from './builtins';
 import { comprehension, iterate, timesIn } from './iterate';
 import type { Frame, Run } from './run';
-import { annotated, lift, possible, unknown } from './state';
+import { annotated, lift, matters, possible, unknown } from './state';
 import { subscript } from './subscript';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, type Condition, NONE, NUMBER, TRUTH, type Value, int } from './value';
@@ -118,12 +118,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       return allocate({ kind: 'list', ...made, tag: 'list', ...(times ? { times } : {}) }, frame);
     }
     case 'dictionary_comprehension': {
-      const { items } = comprehension(node, frame, run);
-      const [first] = items;
-      // Tensors under the keys of something that is not known: each made as the one that stands for them.
-      const isOne = items.length === 1 && first?.kind === 'tensor';
-      if (!first || !(isOne || alike(items, frame))) return unknown();
-      return allocate({ kind: 'dict', entries: new Map([[ANY_KEY, first]]), open: true, tag: 'dict' }, frame);
+      return mapped(comprehension(node, frame, run), frame);
     }
     case 'assignment': {
       const right = childOf(node, 'right');
@@ -196,6 +191,23 @@ function dictionary(node: Node, frame: Frame, run: Run): Value {
     }
   }
   return allocate({ kind: 'dict', entries, open, tag: 'dict' }, frame);
+}
+
+/** A dictionary of pairs: under its keys where they are known, else one value for all that are made alike. */
+function mapped({ items, open }: { items: readonly Value[]; open: boolean }, frame: Frame): Value {
+  const pairs = items.map((item) => (item.kind === 'tuple' ? item.items : []));
+  const keys = pairs.flatMap(([key]) => (key?.kind === 'string' && key.value !== null ? [key.value] : []));
+  const values = pairs.flatMap(([, value]) => value ?? []);
+  const [first] = values;
+  if (keys.length === pairs.length && keys.length > 0 && values.some(matters))
+    return allocate(
+      { kind: 'dict', entries: new Map(keys.map((key, i) => [key, values[i] ?? unknown()])), open, tag: 'dict' },
+      frame,
+    );
+  // Tensors under the keys of something that is not known: each made as the one that stands for them.
+  const isOne = values.length === 1 && first?.kind === 'tensor';
+  if (!first || !(isOne || alike(values, frame))) return unknown();
+  return allocate({ kind: 'dict', entries: new Map([[ANY_KEY, first]]), open: true, tag: 'dict' }, frame);
 }
 
 function callExpression(node: Node, frame: Frame, run: Run): Value {

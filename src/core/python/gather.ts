@@ -1,9 +1,11 @@
 /** Rows and elements picked by an index tensor: a replica only where the index is known to be many-to-one. */
 import { gatherRows, reordered } from '../tensor/replicate';
-import { axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
+import { mapReplicas } from '../tensor/pointwise';
+import { UNKNOWN_SHAPE, axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { applyView, narrow } from '../tensor/views';
 import { asTensor } from './access';
+import type { FileModel } from './model';
 import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
 import { type Value } from './value';
@@ -29,6 +31,18 @@ function scattersBy(index: string, frame: Frame): boolean {
 
 /** Names of the ends of edges: other indices that sums are taken by are of graphs, of segments or of triplets. */
 const END_OF_EDGE = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)$/;
+
+/** `batch` of a graph library: for each node the graph that it is in. Elsewhere it picks the rows of a mini-batch. */
+export const GRAPH_OF_NODE = /(^|\.)(batch|batch_\w+|\w+_batch|node2graph|node_to_graph|n2g)$/;
+const GRAPHS =
+  /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|global_\w+_pool|radius_graph|knn_graph|node2graph)\b/;
+const onGraphs = new WeakMap<FileModel, boolean>();
+
+function isOfGraphs(file: FileModel): boolean {
+  const known = onGraphs.get(file) ?? GRAPHS.test(file.file.text);
+  onGraphs.set(file, known);
+  return known;
+}
 
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
@@ -67,9 +81,17 @@ export function gathered(
   // Copies put in another order, by an index that no input decides, are still copies.
   if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
   if (kind.kind !== 'many-to-one') {
-    if (!scattersBy(indexText, frame)) return free();
+    const graph = t.content === 'data' && GRAPH_OF_NODE.test(indexText) && isOfGraphs(frame.file);
+    if (!graph && !scattersBy(indexText, frame)) return free();
     const edges = END_OF_EDGE.test(indexText) && !/edge/i.test(t.label);
     return gatherRows(t, dim, by, indexText, 'named', edges, place);
   }
   return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);
+}
+
+/** Features of nodes as a graph library hands them over for each edge, already gathered by one of its ends. */
+export function gatheredAlongEdges(label: string, end: string, place: Place): Tensor {
+  const nodes = tensor({ exact: false, head: [freeAxis(null)], tail: [] }, { label });
+  const rows = gatherRows(nodes, 0, tensor(UNKNOWN_SHAPE), end, 'strong', true, place);
+  return mapReplicas({ ...rows, place, label }, (replica) => ({ ...replica, helper: { source: place } }));
 }

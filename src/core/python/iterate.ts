@@ -6,7 +6,7 @@ import type { Frame, Run } from './run';
 import { either, fork, join, possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
-import { type Value, int } from './value';
+import { type Value, int, tuple } from './value';
 
 /** What a loop variable is bound to, pass by pass. Layers of a list each once; anything else a representative. */
 export function passes(over: Value, node: Node, frame: Frame, run: Run): { values: readonly Value[]; open: boolean } {
@@ -37,6 +37,12 @@ export function timesIn(node: Node, frame: Frame, run: Run): Dim {
   return asDim(run.evaluate(argument, frame));
 }
 
+function pairOf(node: Node, frame: Frame, run: Run): Value {
+  const parts = [childOf(node, 'key'), childOf(node, 'value')];
+  return tuple(parts.map((part) => (part ? run.evaluate(part, frame) : unknown())));
+}
+
+/** What a comprehension makes, pass by pass; that of a dictionary makes pairs. */
 export function comprehension(node: Node, frame: Frame, run: Run): { items: readonly Value[]; open: boolean } {
   const body = childOf(node, 'body');
   const clauses = node.children.filter((c) => c.kind === 'for_in_clause' || c.kind === 'if_clause');
@@ -50,14 +56,7 @@ export function comprehension(node: Node, frame: Frame, run: Run): { items: read
       return;
     }
     if (!clause) {
-      if (body)
-        items.push(
-          body.kind === 'pair'
-            ? childOf(body, 'value')
-              ? run.evaluate(childOf(body, 'value') as Node, frame)
-              : unknown()
-            : run.evaluate(body, frame),
-        );
+      if (body) items.push(body.kind === 'pair' ? pairOf(body, frame, run) : run.evaluate(body, frame));
       return;
     }
     if (clause.kind === 'if_clause') {

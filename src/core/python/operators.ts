@@ -26,7 +26,7 @@ import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 import { gathered, named } from './gather';
 import { concatenateValues, stackValues, created } from './combine';
-import { pooled, reduced, rowWise } from './reduce';
+import { pooled, reduced, resized, rowWise } from './reduce';
 
 /** The first axis unless one is named; null where it is not known, and where a misspelt keyword makes the call fail. */
 function dimOfConcatenation(args: Args): number | null {
@@ -278,6 +278,10 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const size = layer ? argument(layer.args, 0, 'output_size') : argument(args, 1, 'output_size');
       const sizes = size ? (asSizes([size], run, frame) ?? []) : [];
       return pooled(t, Number(operator.name.at(-2)), sizes.map(asDim), place);
+    }
+    case 'resize': {
+      const size = layer ? argument(layer.args, 0, 'size') : argument(args, 1, 'size');
+      return resized(t, (size && asSizes([size], run, frame)?.map(asDim)) ?? [], argumentNode(args, 0, 'input'), place);
     }
     case 'search':
       return tensor(UNKNOWN_SHAPE, {

@@ -28,16 +28,29 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
   // Rows picked by an index that the same function sums by.
   [/\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/, /\w\[\w+\]/],
+  // Rows of edges that are handed over as a pair of index tensors.
+  [/\bedges\b/, /^[ \t]*\(?\w+[ \t]*,[ \t]*\w+\)?[ \t]*=[ \t]*(self\.)?edges[ \t]*$/m],
+  // What a message passing library hands over of both ends of an edge.
+  [/\bdef (message|edge_update)\(/, /\w_[ij]\b/],
+  [/\bedges\.(src|dst)\[/, /\b(cat|concat|Linear)\b|\bself\.\w+\(/],
   // Half precision, as far as a text says so: widths of concatenations then matter.
   [/\bautocast\b|\.half\(|\bb?float16\b/, /\bcat(enate)?\(/],
 ];
-/** A product that may broadcast a parameter inside. */
-const PRODUCT = /\bmatmul\b/;
+/** The same with what the file must have: a product that may broadcast a parameter inside, a pooled context that is resized. */
+const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
+  [/\bmatmul\b/, /Parameter\(/],
+  [/\b([iI]nterpolate|[uU]psample)\(/, /[aA]daptive_?[aA]vg_?[pP]ool/],
+  // Features of graphs given to their nodes.
+  [
+    /\[(\w+\.)?(batch|batch_\w+|\w+_batch|node2graph)\]/,
+    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
+  ],
+];
 
 const produces = (text: string, whole: string): boolean =>
   PRODUCER.test(text) ||
   PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
-  (PRODUCT.test(text) && whole.includes('Parameter('));
+  WIDER.some(([has, file]) => has.test(text) && file.test(whole));
 
 /** Can any function of a file with this text make a replica? If not, and what it imports cannot, no parse is needed. */
 export const mayProduceReplicas = (text: string): boolean => produces(text, text);

@@ -1,10 +1,13 @@
 /** Operators along an axis: those that make every position depend on all, and those that remove the axis. */
-import { type Dim, ONE } from '../tensor/dim';
+import { ALL } from '../tensor/axis-map';
+import { type Dim, ONE, isOne } from '../tensor/dim';
 import { atomOf, mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
+import { replica } from '../tensor/replicate';
 import { exactShape, freeAxis, knownAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
 import type { Axis, Form, Place, Replica, Shape, Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
-import { argument, asNumber, opaque } from './access';
+import { argument, asNumber, opaque, placeOf } from './access';
+import type { Node } from './syntax';
 
 import type { Frame, Run } from './run';
 import { type Args, type Value, tuple } from './value';
@@ -51,6 +54,25 @@ export function pooled(t: Tensor, axes: number, sizes: readonly Dim[], place: Pl
     rank === null
       ? { ...value.shape, tail: Array.from({ length: axes }, (_, i) => pooledAxis(i)) }
       : mapAxes(value.shape, (axis, i) => (i < rank - axes ? axis : pooledAxis(i - rank + axes)));
+  return { ...value, shape, form: null };
+}
+
+/** What is resized from one place, such as a pooled context, has that value everywhere; other values are mixed with their neighbours. */
+export function resized(t: Tensor, sizes: readonly Dim[], given: Node | null, place: Place): Tensor {
+  const rank = rankOf(t.shape);
+  const value = pointwise([t], place, 'resizing');
+  const behind = value.shape.exact ? value.shape.head.slice(2) : value.shape.tail;
+  const spread = (axis: Axis, i: number): Axis => {
+    const extent = sizes[i] ?? sizes[0] ?? null;
+    if (!isOne(axis.dim)) return freeAxis(extent);
+    const made = replica(t, { map: ALL, source: ONE, extent, origin: place, written: true });
+    return { dim: extent, replica: { ...made, helper: { source: given && placeOf(given) } } };
+  };
+  const grown = behind.map(spread);
+  const shape =
+    rank === null
+      ? { ...value.shape, tail: grown }
+      : { ...value.shape, head: [...value.shape.head.slice(0, 2), ...grown] };
   return { ...value, shape, form: null };
 }
 

@@ -5,7 +5,7 @@ import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
 import { ANY_KEY } from './builtins';
-import { gathered, named } from './gather';
+import { gathered, gatheredAlongEdges, named } from './gather';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -233,7 +233,7 @@ function unknownItem(
   if (t && (flat.length > 1 || (only && like(only)))) return tensorItem(t, indices, node, frame, run);
   if (!only || !t) return unknown();
   const value = run.evaluate(only, frame);
-  if (value.kind === 'string') return keyed(base, value.value);
+  if (value.kind === 'string') return endOfEdge(base, value.value, node) ?? keyed(base, value.value);
   if (t.index.kind === 'edge-index' && value.kind === 'int') return tensorItem(t, indices, node, frame, run);
   if (value.kind === 'tensor' || value.kind === 'unknown' || value.kind === 'union') {
     const made = tensorItem(t, indices, node, frame, run);
@@ -244,6 +244,11 @@ function unknownItem(
 }
 
 const hasReplica = (t: Tensor): boolean => [...t.shape.head, ...t.shape.tail].some((axis) => axis.replica);
+
+/** `edges.src['h']` of a function that a graph library calls with edges: rows of nodes, gathered for each of them. */
+function endOfEdge(base: Value & { kind: 'unknown' }, key: string | null, node: Node): Tensor | null {
+  return /(^|\.)edges\.(src|dst)$/.test(base.label) ? gatheredAlongEdges(key ?? '', base.label, placeOf(node)) : null;
+}
 
 /** The same key of the same unknown mapping is the same thing. */
 const keyedValues = new WeakMap<Value, Map<string, Value>>();

@@ -63,6 +63,8 @@ export type Effect =
   /** Removes axes. */
   | 'reduce'
   | 'adaptive-pool'
+  /** Other sizes for the axes behind the channels: where those had one place, a broadcast. */
+  | 'resize'
   /** Sinks. */
   | 'linear'
   | 'matmul'

@@ -117,6 +117,8 @@ export const OPERATORS: readonly Operator[] = [
       ),
     ),
   ),
+  ...row('resize', 'f n:Upsample n:UpsamplingBilinear2d n:UpsamplingNearest2d', 'interpolate', 'input size'),
+  ...row('resize', 'f', 'upsample', 'input size'),
   ...row('linear', 'f n:Linear n:LazyLinear n:NonDynamicallyQuantizableLinear', 'linear', 'input weight bias', 'Gemm'),
   ...row('matmul', 'tm', 'matmul mm bmm _scaled_mm', 'input other', 'MatMul'),
   ...row('matmul', 'operator.matmul', 'matmul', 'input other'),

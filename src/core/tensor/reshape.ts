@@ -1,7 +1,18 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { type MappedAxis, merge, split } from './axis-map';
 import { type Dim, divide, equal, isOne, multiply, product } from './dim';
-import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
+import {
+  ONE_AXIS,
+  axisAt,
+  exactShape,
+  freeAxis,
+  knownAxis,
+  mapAxes,
+  minRank,
+  remapped,
+  tensor,
+  withRank,
+} from './shape';
 import type { Axis, Form, Place, Replica, Shape, Tensor } from './value';
 
 export function mergeAxes(axes: readonly Axis[]): Axis {
@@ -246,7 +257,22 @@ export function splitAxis(axis: Axis, to: readonly Dim[]): readonly Axis[] {
   return out;
 }
 
+/** Axes beyond the recorded ones that the rank may hide: `x.view(b, -1, x.shape[2], x.shape[3])` says how many there are. */
+const MAX_HIDDEN = 3;
+
+function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null {
+  const last = sizes[sizes.length - 1];
+  if (last === 'rest' || !last || !t.shape.head.some((axis) => axis.replica)) return null;
+  for (let hidden = 1; hidden <= MAX_HIDDEN; hidden++) {
+    const shape = withRank(t, minRank(t.shape) + hidden);
+    if (shape && equal(shape.head[shape.head.length - 1]?.dim ?? null, last) === true) return { ...t, shape };
+  }
+  return null;
+}
+
 function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
+  const ranked = hiddenRank(t, sizes);
+  if (ranked) return reshape(ranked, sizes);
   const { head, tail } = t.shape;
   const axes: Axis[] = sizes.map((size) => freeAxis(size === 'rest' ? null : size));
   const origin: (number | null)[] = axes.map(() => null);

@@ -1,0 +1,85 @@
+import { idioms } from './idioms';
+
+idioms('idioms: nodes, edges and graphs', {
+  'features of a graph given to its nodes': `
+from torch_scatter import scatter
+module Update(d):
+    self.mlp = nn.Sequential(nn.Linear(2 * d, d), nn.ReLU(), nn.Linear(d, d))
+    def forward(self, h, context, batch):
+        return self.mlp(torch.cat([h, context[batch]], dim=-1))  #! IKB101 -> mlp  #= mlp
+`,
+  'the rows of a mini-batch': `
+from torch_scatter import scatter
+module Head(d):
+    self.mlp = nn.Sequential(nn.Linear(2 * d, d), nn.ReLU(), nn.Linear(d, d))
+    def forward(self, x, y, batch):
+        return self.mlp(torch.cat([x[batch], y[batch]], dim=-1))
+`,
+  'a mini-batch where no graph is spoken of': `
+module Head(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, h, context, batch):
+        return self.fc(torch.cat([h, context[batch]], dim=-1))
+`,
+  'both ends of an edge, handed over by a library': `
+from torch_geometric.nn import MessagePassing
+class Pairs(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='max')
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+    def message(self, x_i, x_j):
+        first = -x_i  #! IKB304 -> fc
+        both = torch.cat([first, x_j], dim=-1)  #! IKB304 -> fc
+        return self.fc(both)  #= fc
+`,
+  'each end with a matrix of its edge': `
+from torch_geometric.nn import MessagePassing
+class Kernel(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='add')
+        self.d = d
+        self.net = nn.Linear(4, d * d)
+    def forward(self, x, edge_index, kind):
+        return self.propagate(edge_index, x=x, kind=kind)
+    def message(self, x_j, kind):
+        weight = self.net(kind).view(-1, self.d, self.d)
+        return torch.matmul(x_j.unsqueeze(1), weight).squeeze(1)
+`,
+  'ends of the edges that a function of a graph library gets': `
+module Scores(d):
+    self.fc = nn.Linear(2 * d, 1)
+    def score(self, edges):
+        first = edges.src['h']  #! IKB304 -> fc
+        pair = torch.cat([first, edges.dst['h']], dim=1)  #! IKB304 -> fc
+        return {'score': self.fc(pair)}  #= fc
+    def forward(self, graph):
+        graph.apply_edges(self.score)
+`,
+  'a pair of index tensors called edges': `
+module Edges(d):
+    self.fc = nn.Linear(2 * d + 1, d)
+    def forward(self, h, edges, distance):
+        row, col = edges
+        first = h[row]  #! IKB304 -> fc
+        pair = torch.cat([first, h[col], distance], dim=1)  #! IKB304 -> fc
+        return self.fc(pair)  #= fc
+`,
+  'copies for as many nodes as each graph has': `
+module Joined(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, graphs, nodes, counts):
+        rows = []
+        for i in range(len(counts)):
+            rows.append(graphs[i].unsqueeze(0).repeat(counts[i], 1))  #! IKB101 -> fc
+        return self.fc(torch.cat([nodes, torch.cat(rows, dim=0)], dim=1))  #= fc
+`,
+  'copies for as many nodes as each graph has, in one expression': `
+module Joined(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, graphs, nodes, counts):
+        rows = torch.cat([g.expand(n, -1) for g, n in zip(graphs, counts)], dim=0)  #! IKB101 -> fc
+        return self.fc(torch.cat([nodes, rows], dim=1))  #= fc
+`,
+});
