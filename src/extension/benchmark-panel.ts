@@ -41,7 +41,8 @@ export function createBenchmarkPanel({
   onDevices,
 }: PanelParts): BenchmarkPanel {
   let panel: vscode.WebviewPanel | undefined;
-  let known: readonly BenchTarget[] = [];
+  /** All that were offered: the panel keeps what is chosen when its document is closed. */
+  const known = new Map<string, BenchTarget>();
   let selected: BenchTarget | undefined;
   let running: AbortController | undefined;
 
@@ -50,10 +51,13 @@ export function createBenchmarkPanel({
 
   const setup = async (select: BenchTarget | undefined): Promise<void> => {
     const found = await targets();
-    known = select && !found.some((target) => idOf(target) === idOf(select)) ? [select, ...found] : found;
-    const models = await Promise.all(known.map(({ uri }) => (uri.startsWith(`${MODEL_SCHEME}:`) ? sizes(uri) : null)));
+    const offered = select && !found.some((target) => idOf(target) === idOf(select)) ? [select, ...found] : found;
+    for (const target of offered) known.set(idOf(target), target);
+    const models = await Promise.all(
+      offered.map(({ uri }) => (uri.startsWith(`${MODEL_SCHEME}:`) ? sizes(uri) : null)),
+    );
     const choices: Choice[] = [
-      ...known.map((target, i) => choiceOfTarget(target, models[i] ?? null)),
+      ...offered.map((target, i) => choiceOfTarget(target, models[i] ?? null)),
       ...bench.presets.map(choiceOfPreset),
     ];
     const device = vscode.workspace.getConfiguration('ikboLens').get('device', '');
@@ -74,7 +78,7 @@ export function createBenchmarkPanel({
     running?.abort();
     const own = (running = new AbortController());
     try {
-      const target = known.find((each) => idOf(each) === request.model?.choice);
+      const target = known.get(request.model?.choice ?? '');
       const model = target && request.model ? modelRunOf(target, request.model.sizes) : null;
       const result = await bench.run({ ...request, model }, post, own.signal);
       post({ type: 'result', result });
@@ -97,14 +101,14 @@ export function createBenchmarkPanel({
         return running?.abort();
       case 'modelSizes': {
         const { choice, sizes: given } = message.model;
-        const target = known.find((each) => idOf(each) === choice);
+        const target = known.get(choice);
         if (target) post({ type: 'dims', choice, dims: await dims(target, given) });
         return;
       }
       case 'findDevices':
         return findDevices();
       case 'reveal':
-        return reveal(known.find((target) => idOf(target) === message.choice));
+        return reveal(known.get(message.choice));
       case 'copy':
         return vscode.env.clipboard.writeText(message.text);
       case 'trust':

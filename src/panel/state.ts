@@ -120,10 +120,14 @@ export function requestOf(state: State): RunRequest | null {
 export function reduce(state: State, event: Event): State {
   switch (event.type) {
     case 'setup': {
-      const { choices, trusted, device: preferredDevice } = event;
-      const next = { ...state, choices, trusted, preferredDevice };
+      const { trusted, device: preferredDevice } = event;
       const wanted = event.selected ?? state.choice?.id;
-      const choice = choices.find(({ id }) => id === wanted) ?? choices[0] ?? null;
+      const offered = event.choices.find(({ id }) => id === wanted);
+      // What is being measured stays, with its sizes: its file may be closed, or in a notebook, or its line may have moved.
+      const kept = offered || event.selected !== null ? null : state.choice;
+      const choices = kept ? [kept, ...event.choices] : event.choices;
+      const next = { ...state, choices, trusted, preferredDevice };
+      const choice = offered ?? kept ?? choices[0] ?? null;
       return choice && (event.selected !== null || choice.id !== state.choice?.id) ? choose(next, choice) : next;
     }
     case 'choose': {

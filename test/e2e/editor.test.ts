@@ -153,7 +153,7 @@ describe('in a real editor', function () {
     );
     await picture('benchmark', async () => {
       const hidden = async () => !(await editor.page.locator('.markers-panel').isVisible());
-      await reach('hidden problems', hidden, () => editor.page.keyboard.press('Control+J'));
+      await reach('hidden problems', hidden, () => editor.page.keyboard.press('Control+J'), 10_000);
       await panel.locator('#choice').scrollIntoViewIfNeeded();
     });
   });
@@ -177,16 +177,18 @@ describe('in a real editor', function () {
       asked = Date.now();
       await editor.page.keyboard.press('Escape');
     });
-    assert.ok(Date.now() - asked < 3000, `${Date.now() - asked} ms`);
+    const took = Date.now() - asked;
+    console.log(`      cancelled after ${took} ms`);
+    assert.ok(took < 3000, `${took} ms`);
   });
 
   it('says what happened when the benchmark process dies, and the editor lives', async () => {
     const panel = editor.panel();
     await run();
     await measured().waitFor();
-    const hosts = editor.processes('host.js');
-    assert.equal(hosts.length, 1, 'one benchmark process');
-    for (const pid of hosts) process.kill(pid, 'SIGKILL');
+    const hosts = () => editor.processes('host.js');
+    await until('there is one benchmark process', () => hosts().length === 1);
+    for (const pid of hosts()) process.kill(pid, 'SIGKILL');
     const alert = panel.locator('[role=alert]');
     await alert.getByText('SIGKILL').waitFor();
     await panel.locator('#run').waitFor();

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { until } from './reach';
 import { type Workbench, workbenchOf } from './workbench';
 
@@ -66,17 +66,18 @@ export function editorSession(
     started(editor);
   });
   afterEach(async function () {
-    if (editor && this.currentTest?.state === 'failed') await keepEvidence(editor, this.currentTest.fullTitle());
+    const { currentTest: test } = this;
+    if (editor && test?.state === 'failed') await keepEvidence(editor.page, editor.log(), test.fullTitle());
   });
   after(() => editor?.close());
 }
 
-/** What was on the screen and what the extension had said when a test failed. */
-async function keepEvidence({ page, log }: Editor, test: string): Promise<void> {
+/** What was on the screen and what the extension had said when a test failed, under the name of the test. */
+async function keepEvidence(page: Page, log: string, test: string): Promise<void> {
   const folder = join(ROOT, 'build/e2e');
   mkdirSync(folder, { recursive: true });
   const path = join(folder, test.replace(/\W+/g, '-').slice(0, 120));
-  writeFileSync(`${path}.log`, log());
+  writeFileSync(`${path}.log`, log);
   await page.screenshot({ path: `${path}.png` });
   console.log(`      the screen: ${path}.png\n      the log of the extension: ${path}.log`);
 }
@@ -125,9 +126,9 @@ export async function startEditor(vsix: string, settings: Readonly<Record<string
     process.kill(-server.pid, 'SIGKILL');
     await exited;
   };
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  const browsers: Browser[] = [];
   const close = async (): Promise<void> => {
-    await browser.close();
+    for (const browser of browsers) await browser.close();
     await stopServer();
     rmSync(scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   };
@@ -135,12 +136,20 @@ export async function startEditor(vsix: string, settings: Readonly<Record<string
     const origin = `http://127.0.0.1:${port}`;
     const answers = async () => (await fetch(`${origin}/healthz`).catch(() => null))?.ok;
     await until('the editor server answers', answers, START);
+    const args = ['--no-sandbox', '--disable-gpu'];
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args, timeout: START });
+    browsers.push(browser);
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
     const page = await context.newPage();
     page.setDefaultTimeout(45_000);
     page.setDefaultNavigationTimeout(START);
-    await page.goto(`${origin}/?folder=${workspace}`);
-    await page.locator('.explorer-folders-view .monaco-list-row').first().waitFor({ timeout: START });
+    try {
+      await page.goto(`${origin}/?folder=${workspace}`);
+      await page.locator('.explorer-folders-view .monaco-list-row').first().waitFor({ timeout: START });
+    } catch (error) {
+      await keepEvidence(page, logOf(user), 'start');
+      throw error;
+    }
     const extension = join(extensions, installed);
     return {
       ...workbenchOf(page),
@@ -159,6 +168,7 @@ export async function startEditor(vsix: string, settings: Readonly<Record<string
 
 /** What the extension wrote to its output channel; the editor keeps it among the user's data. */
 function logOf(user: string): string {
+  if (!existsSync(join(user, 'logs'))) return '';
   const files = readdirSync(join(user, 'logs'), { recursive: true, encoding: 'utf8' });
   const own = files.filter((name) => name.endsWith('IKBO Lens.log'));
   return own.map((name) => readFileSync(join(user, 'logs', name), 'utf8')).join('');

@@ -32,7 +32,7 @@ describe('ONNX models in a real editor', function () {
     await editor.page.locator('.squiggly-warning').first().waitFor();
     const operator = line('GatherND').locator('span', { hasText: /^GatherND$/ });
     // The first style is that of plain text.
-    assert.match((await operator.first().getAttribute('class')) ?? '', /^mtk(?:[2-9]|\d\d)/);
+    await until('colours', async () => /^mtk(?:[2-9]|\d\d)/.test((await operator.first().getAttribute('class')) ?? ''));
     // The binary stand-in is gone.
     await until('one tab', async () => (await editor.tab(/^dlrm_ranker\.onnx$/).count()) === 0);
   });
@@ -151,7 +151,7 @@ describe('ONNX models in a real editor', function () {
     const took = await timeToOpen('large.onnx');
     console.log(`      20,000 nodes: ${took} ms from the click to the text; 16 nodes: ${small} ms`);
     // Two seconds are the aim, which the line above shows; a machine that is busy with other things must not fail here.
-    assert.ok(took < 10_000, `${took} ms`);
+    assert.ok(took < Math.max(10_000, 10 * small), `${took} ms`);
     await editor.press('Control+End', editor.onLine('2\\d{4}'));
     await editor.page.locator('.squiggly-warning').first().waitFor();
   });

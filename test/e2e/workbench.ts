@@ -3,7 +3,7 @@ import type { FrameLocator, Locator, Page } from 'playwright-core';
 import { holds, type Outcome, reach, seen } from './reach';
 
 /** How long something that must not be done twice may take before it counts as lost. */
-const SLOW = 20_000;
+const SLOW = 15_000;
 /** A notification stays for 15 s; later it is in the list of notifications alone. */
 const SHOWN = 10_000;
 
@@ -38,6 +38,7 @@ export interface Workbench {
   answer(text: string | RegExp, button: string, outcome: Outcome): Promise<void>;
   clearNotices(): Promise<void>;
   theme(title: string): Promise<void>;
+  /** The page that the extension has opened last. */
   panel(): FrameLocator;
 }
 
@@ -49,6 +50,7 @@ export function workbenchOf(page: Page): Workbench {
   const typingInCell = page.locator('.notebook-editor .monaco-editor.focused');
   const view = page.locator('.markers-panel');
   const notices = page.locator('.notification-list-item').filter({ visible: true });
+  const webviews = page.locator('iframe.webview.ready[src*="extensionId=ikbo-lens"]');
   const center = page.locator('.notifications-center.visible');
   const tab = (title: string | RegExp): Locator => page.locator('.tab').filter({ hasText: title });
   const activeTab = (title: string | RegExp): Locator => page.locator('.tab.active').filter({ hasText: title });
@@ -76,6 +78,7 @@ export function workbenchOf(page: Page): Workbench {
   const choose = async (row: Locator, patience: number): Promise<void> => {
     await row.first().hover({ force: true, timeout: patience });
     await row.first().click({ timeout: patience });
+    await row.first().waitFor({ state: 'hidden', timeout: patience });
   };
   const goTo = async (entry: Locator, patience: number): Promise<void> => {
     await dismiss(patience);
@@ -90,8 +93,6 @@ export function workbenchOf(page: Page): Workbench {
     await page.keyboard.press('Control+.');
     await row.first().waitFor({ timeout: patience });
   };
-  const closed = (row: Locator, patience: number): Promise<void> =>
-    row.first().waitFor({ state: 'hidden', timeout: patience });
   const pick: Workbench['pick'] = async (key, typed, row, outcome, settle) => {
     let clicked = 0;
     const open = async (patience: number): Promise<void> => {
@@ -126,51 +127,48 @@ export function workbenchOf(page: Page): Workbench {
     fixes,
     notice,
     openFile: async (name, shown = name) => void (await pick('Control+P', name, name, activeTab(shown), SLOW)),
-    closeTab: (title) =>
-      reach(
-        `tab ${title} closed`,
-        async () => (await tab(title).count()) === 0,
-        async (patience) => {
-          await tab(title).first().hover({ timeout: patience });
-          await tab(title).first().locator('.codicon-close').click({ timeout: patience });
-        },
-      ),
-    press: (key, outcome) =>
-      reach(key, outcome, async (patience) => {
+    async closeTab(title) {
+      const gone = async (): Promise<boolean> => (await tab(title).count()) === 0;
+      const act = async (timeout: number): Promise<void> => {
+        await tab(title).first().hover({ timeout });
+        await tab(title).first().locator('.codicon-close').click({ timeout });
+      };
+      await reach(`tab ${title} closed`, gone, act, SLOW);
+    },
+    async press(key, outcome) {
+      const act = async (patience: number): Promise<void> => {
         await focusEditor(patience);
         await page.keyboard.press(key);
-      }),
-    at: (row, column, what, outcome, act) =>
-      reach(what, outcome, async (patience) => {
-        const there = onLine(row, column);
+      };
+      await reach(key, outcome, act, SLOW);
+    },
+    async at(row, column, what, outcome, act) {
+      const there = onLine(row, column);
+      const line = rows.filter({ hasText: `Go to line ${row}` });
+      await reach(what, outcome, async (patience) => {
         if (!(await holds(there))) {
           await dismiss(patience);
           await page.keyboard.press('Control+G');
           await input.fill(`:${row}:${column}`, { timeout: patience });
-          await rows
-            .filter({ hasText: `Go to line ${row}` })
-            .first()
-            .click({ timeout: patience });
+          await line.first().click({ timeout: patience });
           await there.waitFor({ timeout: patience });
         }
         await focusEditor(patience);
         await act();
-      }),
+      });
+    },
     async problems(text) {
-      await reach('the view of problems', view, () => page.keyboard.press('Control+Shift+M'));
+      await reach('the view of problems', view, () => page.keyboard.press('Control+Shift+M'), SLOW);
       return view.locator('.monaco-list-row').filter({ hasText: text, visible: true });
     },
     async goTo(entry) {
       let there = false;
+      const act = async (patience: number): Promise<void> => {
+        await goTo(entry, patience);
+        there = true;
+      };
       await entry.first().waitFor();
-      await reach(
-        'place of the problem',
-        () => there,
-        async (patience) => {
-          await goTo(entry, patience);
-          there = true;
-        },
-      );
+      await reach('place of the problem', () => there, act);
     },
     async openFixes(entry, row) {
       await entry.first().waitFor();
@@ -178,16 +176,11 @@ export function workbenchOf(page: Page): Workbench {
     },
     async fix(entry, row, outcome) {
       await entry.first().waitFor();
-      await reach(
-        'fix',
-        outcome,
-        async (patience) => {
-          await openFixes(entry, row, patience);
-          await choose(row, patience);
-          await closed(row, patience);
-        },
-        SLOW,
-      );
+      const act = async (patience: number): Promise<void> => {
+        await openFixes(entry, row, patience);
+        await choose(row, patience);
+      };
+      await reach('fix', outcome, act, SLOW);
     },
     async answer(text, button, outcome) {
       const act = async (patience: number): Promise<void> => {
@@ -200,16 +193,14 @@ export function workbenchOf(page: Page): Workbench {
       command('Notifications: Clear All Notifications', async () => !(await holds(notices)) && !(await holds(center))),
     async theme(title) {
       const shown = page.locator(`.monaco-workbench.${title.includes('Dark') ? 'vs-dark' : 'vs'}`);
-      await reach(`theme ${title}`, shown, async (patience) => {
-        await dismiss(patience);
-        await page.keyboard.press('F1');
-        await input.fill('>Preferences: Color Theme', { timeout: patience });
-        await rows.filter({ hasText: 'Preferences: Color Theme' }).first().click({ timeout: patience });
-        await rows.filter({ hasText: 'Light Modern' }).first().waitFor({ timeout: patience });
-        await input.fill(title, { timeout: patience });
-        await rows.filter({ hasText: title }).first().click({ timeout: patience });
+      // It is shown as soon as it is under the cursor, and is kept only if it was chosen.
+      const chosen = async (): Promise<boolean> => (await holds(shown)) && !(await holds(menus));
+      await reach(`theme ${title}`, chosen, async (timeout) => {
+        await command('Preferences: Color Theme', rows.filter({ hasText: 'Light Modern' }));
+        await input.fill(title, { timeout });
+        await rows.filter({ hasText: title }).first().click({ timeout });
       });
     },
-    panel: () => page.frameLocator('iframe.webview.ready[src*="extensionId=ikbo-lens"]').frameLocator('#active-frame'),
+    panel: () => webviews.last().contentFrame().frameLocator('#active-frame'),
   };
 }

@@ -91,6 +91,16 @@ describe('panel state', () => {
     assert.equal(reduce(typed, setup('finding')).sizes.B, '1024');
   });
 
+  it('keeps what is chosen, with its sizes, when it is offered no longer', () => {
+    const typed = run(setup('finding'), { type: 'size', name: 'B', text: '7' });
+    const without = { ...setup(null), choices: [preset] } as Event;
+    const kept = [without, without].reduce(reduce, typed);
+    assert.equal(kept.choice, finding);
+    assert.equal(kept.sizes.B, '7');
+    assert.deepEqual(kept.choices, [finding, preset]);
+    assert.deepEqual(reduce(reduce(kept, { type: 'choose', id: 'preset' }), without).choices, [preset]);
+  });
+
   it('shows the newest run, keeps the older ones and tells them from recorded ones', () => {
     const result = (date: string) =>
       ({ environment: { date }, request: { regimes: ['burst', 'flush'] } }) as unknown as BenchResult;
