@@ -34,7 +34,7 @@ export function expressionAt(place: Place | null, t: Tensor, event: SinkEvent): 
 
 /** A variable (or attribute of self) that holds this very value at the sink. */
 function boundName(t: Tensor, frame: Frame): string | null {
-  for (const [key, value] of frame.state.names) {
+  for (const [key, value] of frame.state.names.all()) {
     if ((value.kind === 'tensor' || value.kind === 'unknown') && value.id === t.id) return key;
     if (value.kind === 'union' && value.options.some((o) => o.value.kind === 'tensor' && o.value.id === t.id))
       return key;

@@ -6,6 +6,7 @@ import { indexByName, nameSymbol, placeOf } from './access';
 import { gatheredAlongEdges } from './gather';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FunctionModel } from './model';
+import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -130,7 +131,7 @@ function defaultValue(node: Node, model: FunctionModel, frame: Frame, run: Run):
 }
 
 function moduleValue(node: Node, { file }: FunctionModel, frame: Frame, run: Run): Value {
-  const state = { ...frame.state, names: new Map<string, Value>() };
+  const state = { ...frame.state, names: new Names() };
   return run.evaluate(node, { ...frame, file, function: null, closure: null, state });
 }
 

@@ -132,7 +132,7 @@ function unpackShape(targets: readonly Node[], of: Tensor, frame: Frame, run: Ru
   });
   if (!shape) return;
   const refined: Tensor = { ...of, shape };
-  for (const [key, old] of frame.state.names) {
+  for (const [key, old] of frame.state.names.all()) {
     if ((old.kind === 'tensor' && old.id === of.id) || (old.kind === 'unknown' && old.id === of.id)) {
       frame.state.names.set(key, { ...refined, label: of.label || key });
     }

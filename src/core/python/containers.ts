@@ -3,6 +3,7 @@ import { canonicalName } from '../tensor/operators';
 import { allocate } from './access';
 import { isContainer, layerName } from './layers';
 import type { ClassModel } from './model';
+import { Names } from './names';
 import type { Frame, Run } from './run';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NO_ARGS, type Value } from './value';
@@ -59,7 +60,7 @@ const basesOf = (model: ClassModel, run: Run, frame: Frame): readonly Value[] =>
       ...frame,
       file: model.file,
       closure: null,
-      state: { ...frame.state, names: new Map() },
+      state: { ...frame.state, names: new Names() },
     }),
   );
 

@@ -26,6 +26,7 @@ import { Heap } from './heap';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
+import { Names } from './names';
 import { producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run, SinkEvent } from './run';
@@ -33,7 +34,7 @@ import { type State, either, unknown } from './state';
 import { assign } from './assign';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, type Value, name as nameOf } from './value';
+import { type Args, NONE, type Scope, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
@@ -134,7 +135,7 @@ export function evaluateFile(
     if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
       return unknown();
     if (node.kind === 'call' && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
-    const state: State = { names: new Map(), heap: frame.state.heap, path: [] };
+    const state: State = { names: new Names(), heap: frame.state.heap, path: [] };
     const top: Frame = { ...frame, file, function: null, closure: null, state };
     const value = run.evaluate(node, top);
     for (const assignment of file.entries.get(node) ?? []) {
@@ -153,7 +154,7 @@ export function evaluateFile(
   function callFunction(
     model: FunctionModel,
     self: Value | null,
-    closure: ReadonlyMap<string, Value> | null,
+    closure: Scope | null,
     args: Args,
     node: Node,
     frame: Frame,
@@ -174,7 +175,7 @@ export function evaluateFile(
     const inner: Frame = {
       function: model,
       file: model.file,
-      state: { names: bind(model, self, args, frame, run), heap: frame.state.heap, path: frame.state.path },
+      state: { names: new Names(bind(model, self, args, frame, run)), heap: frame.state.heap, path: frame.state.path },
       closure,
       depth: frame.depth + 1,
       call: node,
@@ -289,7 +290,7 @@ export function evaluateFile(
     const build = (heap: Heap): void => {
       const inside: Frame = {
         ...emptyFrame(file),
-        state: { names: new Map(), heap, path: state.path },
+        state: { names: new Names(), heap, path: state.path },
         depth,
         building: true,
       };
@@ -312,7 +313,7 @@ export function evaluateFile(
     if (!known) {
       const id = freshId();
       const value: Value = { kind: 'ref', id };
-      const state: State = { names: new Map(), heap: new Heap(), path: [] };
+      const state: State = { names: new Names(), heap: new Heap(), path: [] };
       state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: null });
       made.set(model, { value, state });
       const init = project.method(model, '__init__');
@@ -338,7 +339,7 @@ export function evaluateFile(
   const emptyFrame = (file: FileModel): Frame => ({
     function: null,
     file,
-    state: { names: new Map(), heap: new Heap(), path: [] },
+    state: { names: new Names(), heap: new Heap(), path: [] },
     closure: null,
     depth: 0,
     call: null,

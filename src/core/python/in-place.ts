@@ -41,7 +41,7 @@ export function leaf(t: Tensor, args: Args, frame: Frame): Value {
 /** After a write into a tensor: names of the same value hold the new one, names of views of it something unknown. */
 export function overwrite(t: Tensor, value: Value, frame: Frame): void {
   const { names, heap } = frame.state;
-  for (const [key, old] of names) {
+  for (const [key, old] of names.all()) {
     if (old.kind === 'unknown' && old.id === t.id) names.set(key, value);
     if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
     names.set(key, old.id === t.id ? value : tensor(withoutReplicas(old.shape)));

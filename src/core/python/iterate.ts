@@ -46,7 +46,9 @@ function pairOf(node: Node, frame: Frame, run: Run): Value {
 export function comprehension(node: Node, frame: Frame, run: Run): { items: readonly Value[]; open: boolean } {
   const body = childOf(node, 'body');
   const clauses = node.children.filter((c) => c.kind === 'for_in_clause' || c.kind === 'if_clause');
-  const before = new Map(frame.state.names);
+  // Loop variables of a comprehension are its own.
+  const outer = frame.state.names;
+  frame.state = { ...frame.state, names: outer.fork() };
   const items: Value[] = [];
   let open = false;
   const visit = (i: number): void => {
@@ -77,12 +79,7 @@ export function comprehension(node: Node, frame: Frame, run: Run): { items: read
     }
   };
   visit(0);
-  // Loop variables of a comprehension are its own.
-  for (const name of [...frame.state.names.keys()]) {
-    const old = before.get(name);
-    if (old) frame.state.names.set(name, old);
-    else frame.state.names.delete(name);
-  }
+  frame.state = { ...frame.state, names: outer };
   return { items, open };
 }
 

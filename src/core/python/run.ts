@@ -5,13 +5,13 @@ import type { Tensor } from '../tensor/value';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import type { State } from './state';
 import type { Node } from './syntax';
-import type { Args, Condition, Value } from './value';
+import type { Args, Condition, Scope, Value } from './value';
 
 export interface Frame {
   readonly function: FunctionModel | null;
   readonly file: FileModel;
   state: State;
-  readonly closure: ReadonlyMap<string, Value> | null;
+  readonly closure: Scope | null;
   readonly depth: number;
   /** The call that made this frame, and the frame it stands in. */
   readonly call: Node | null;
@@ -84,7 +84,7 @@ export interface Run {
   callFunction(
     model: FunctionModel,
     self: Value | null,
-    closure: ReadonlyMap<string, Value> | null,
+    closure: Scope | null,
     args: Args,
     node: Node,
     frame: Frame,

@@ -8,10 +8,11 @@ import { mapReplicas } from '../tensor/pointwise';
 import type { Shape, Tensor } from '../tensor/value';
 import { negated } from './condition';
 import type { Heap, HeapItem } from './heap';
+import type { Names } from './names';
 import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
 
 export interface State {
-  readonly names: Map<string, Value>;
+  readonly names: Names;
   readonly heap: Heap;
   readonly path: readonly Condition[];
   /** Variables of the loops that run, by their symbols. */
@@ -26,7 +27,7 @@ export interface LoopPass {
 
 export const fork = (state: State, condition: Condition | null): State => ({
   ...state,
-  names: new Map(state.names),
+  names: state.names.fork(),
   heap: state.heap.fork(),
   path: condition ? [...state.path, condition] : state.path,
 });
@@ -43,7 +44,9 @@ const MAX_OPTIONS = 4;
 /** Overwrites `into` with what holds after either of two branches of a condition. */
 export function join(into: State, a: State, b: State, yes: Condition): void {
   const no: Condition = { ...yes, holds: false };
-  for (const key of new Set([...a.names.keys(), ...b.names.keys()])) {
+  const set = a.names.since(into.names);
+  const alsoSet = b.names.since(into.names);
+  for (const key of alsoSet.size === 0 ? set.keys() : new Set([...set.keys(), ...alsoSet.keys()])) {
     const left = a.names.get(key);
     const right = b.names.get(key);
     if (left === right && left) into.names.set(key, left);
@@ -51,6 +54,12 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
     else if (left) into.names.set(key, conditional(left, yes));
     else if (right) into.names.set(key, conditional(right, no));
   }
+  joinHeaps(into, a, b, yes);
+}
+
+/** The part of `join` that is left where the code after the branches is not reached. */
+export function joinHeaps(into: State, a: State, b: State, yes: Condition): void {
+  const no: Condition = { ...yes, holds: false };
   for (const id of new Set([...a.heap.since(into.heap).keys(), ...b.heap.since(into.heap).keys()])) {
     const left = a.heap.peek(id);
     const right = b.heap.peek(id);

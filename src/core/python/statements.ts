@@ -6,7 +6,7 @@ import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { type LoopPass, fork, join, matters, possible, unknown } from './state';
+import { type LoopPass, fork, join, joinHeaps, matters, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
 import { NONE, type Value } from './value';
@@ -208,7 +208,7 @@ function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Fram
   const failed = frame.state;
   if (first === 'left' && second === 'left') {
     frame.state = whole;
-    mergeHeap(whole, held, failed, condition);
+    joinHeaps(whole, held, failed, condition);
     return 'left';
   }
   if (first === 'left' || second === 'left') {
@@ -216,17 +216,9 @@ function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Fram
     return 'next';
   }
   frame.state = whole;
-  whole.names.clear();
   join(whole, held, failed, condition);
   return 'next';
 }
-
-const mergeHeap = (
-  whole: Frame['state'],
-  yes: Frame['state'],
-  no: Frame['state'],
-  condition: Parameters<typeof join>[3],
-): void => join({ ...whole, names: new Map() }, yes, no, condition);
 
 function forStatement(node: Node, frame: Frame, run: Run): Flow {
   const left = childOf(node, 'left');
@@ -278,7 +270,7 @@ function counted(value: Value, frame: Frame, first = true): LoopPass | null {
  */
 function loop(frame: Frame, pass: () => Flow, more = (): boolean => false): void {
   const before = frame.state.heap;
-  const names = new Map(frame.state.names);
+  const names = frame.state.names.all();
   frame.state = { ...frame.state, heap: before.fork() };
   const flow = pass();
   if (more() || (flow === 'next' && leavesSomething(names, before, frame))) pass();

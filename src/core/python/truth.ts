@@ -131,18 +131,27 @@ function noneness(value: Value): boolean | null {
   }
 }
 
-/** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
-const conditions = new WeakMap<Node, Condition>();
-
-export function conditionOf(node: Node, frame: Frame): Condition {
-  const known = conditions.get(node) ?? makeCondition(node, frame);
-  conditions.set(node, known);
-  // Variables are a frame's own; what only reads self is the same in every method.
-  const own = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/.test(
-    known.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, ''),
-  );
-  return own ? { ...known, key: `${known.key}#${frame.depth}` } : known;
+/** A condition, and whether variables are in it: those are a frame's own; what only reads self is the same in every method. */
+interface KnownCondition {
+  readonly condition: Condition;
+  readonly isOwn: boolean;
 }
+
+const conditions = new WeakMap<Node, KnownCondition>();
+
+/** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
+export function conditionOf(node: Node, frame: Frame): Condition {
+  let known = conditions.get(node);
+  if (!known) {
+    const condition = makeCondition(node, frame);
+    known = { condition, isOwn: VARIABLE.test(condition.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, '')) };
+    conditions.set(node, known);
+  }
+  const { condition, isOwn } = known;
+  return isOwn ? { ...condition, key: `${condition.key}#${frame.depth}` } : condition;
+}
+
+const VARIABLE = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/;
 
 function makeCondition(node: Node, frame: Frame): Condition {
   const text = textOf(node).replace(/\s+/g, ' ');
@@ -164,7 +173,7 @@ const assigned = new WeakMap<Node, ReadonlyMap<string, readonly number[]>>();
 function assignedIn(scope: Node): ReadonlyMap<string, readonly number[]> {
   const known = assigned.get(scope);
   if (known) return known;
-  const targets = textOf(scope).matchAll(/([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
+  const targets = textOf(scope).matchAll(/(?<!\w)([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
   const names = new Map<string, readonly number[]>();
   for (const match of targets) {
     const name = match[1] ?? '';

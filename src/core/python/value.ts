@@ -59,12 +59,17 @@ export interface NameValue {
   readonly path: string;
 }
 
+/** Where a name is looked up: what a nested function sees of the one around it. */
+export interface Scope {
+  get(name: string): Value | undefined;
+}
+
 export interface FunctionValue {
   readonly kind: 'function';
   readonly model: FunctionModel;
   readonly self: Value | null;
   /** The variables of the function around it. */
-  readonly closure: ReadonlyMap<string, Value> | null;
+  readonly closure: Scope | null;
 }
 
 /** A bound method of a value that is not an own object: `x.repeat`, `layers.append`. */
