@@ -101,7 +101,7 @@ async function checkAll(
   if (paths.length === 0) return [];
   const { root, dist } = context;
   const checker = async (): Promise<(path: string) => FileOutcome> =>
-    createFileChecker(await context.engine(), root, options);
+    createFileChecker(await context.engine(1 / threads), root, options, 1 / threads);
   return threads > 1 ? checkOnThreads({ root, dist, options }, paths, threads, checker) : paths.map(await checker());
 }
 

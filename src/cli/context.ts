@@ -14,12 +14,19 @@ export interface Context {
   readonly output: Output;
   /** Where `check` keeps results unless it is told otherwise; null for nowhere. */
   readonly cacheFolder: string | null;
-  engine(): Promise<Engine>;
+  /** Made by the first call, whose share counts: see `createEngine`. */
+  engine(share?: number): Promise<Engine>;
 }
 
 export function createContext(root: string, dist: string, output: Output, cacheFolder: string | null = null): Context {
   let engine: Promise<Engine> | undefined;
-  return { root, dist, output, cacheFolder, engine: () => (engine ??= createEngine(readGrammars(dist))) };
+  return {
+    root,
+    dist,
+    output,
+    cacheFolder,
+    engine: (share = 1) => (engine ??= createEngine(readGrammars(dist), share)),
+  };
 }
 
 /** Where the benchmark's child process and the native addon are. */

@@ -22,13 +22,15 @@ export function threadsFor(files: number, jobs: number | null): number {
  * that it was on.
  */
 export async function checkOnThreads(
-  setup: Omit<WorkerSetup, 'paths' | 'share' | 'thread'>,
+  setup: Omit<WorkerSetup, 'paths' | 'share' | 'thread' | 'threads'>,
   paths: readonly string[],
   threads: number,
   check: () => Promise<(path: string) => FileOutcome>,
 ): Promise<readonly FileOutcome[]> {
   const share = makeShare(threads, paths.length);
-  const others = Array.from({ length: threads - 1 }, (_, at) => runThread({ ...setup, paths, share, thread: at + 1 }));
+  const others = Array.from({ length: threads - 1 }, (_, at) =>
+    runThread({ ...setup, paths, share, thread: at + 1, threads }),
+  );
   const outcomes = new Map<string, FileOutcome>();
   const own = async (): Promise<readonly FileOutcome[]> => {
     const checkHere = await check();

@@ -14,16 +14,17 @@ export interface WorkerSetup {
   readonly paths: readonly string[];
   /** See `share.ts`. */
   readonly share: SharedArrayBuffer;
-  /** Number of this thread. */
+  /** Number of this thread, and how many there are. */
   readonly thread: number;
+  readonly threads: number;
 }
 
 export type WorkerAnswer = readonly FileOutcome[];
 
 async function serve(): Promise<void> {
   if (!parentPort) throw new Error('this file runs as a worker thread only');
-  const { root, dist, options, paths, share, thread } = workerData as WorkerSetup;
-  const check = createFileChecker(await createEngine(readGrammars(dist)), root, options);
+  const { root, dist, options, paths, share, thread, threads } = workerData as WorkerSetup;
+  const check = createFileChecker(await createEngine(readGrammars(dist), 1 / threads), root, options, 1 / threads);
   const answer: FileOutcome[] = [];
   for (const path of takeFrom(share, thread, paths)) answer.push(check(path));
   parentPort.postMessage(answer satisfies WorkerAnswer);

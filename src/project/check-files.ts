@@ -31,13 +31,14 @@ export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 export const isChecked = (name: string): boolean =>
   isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
-/** Checks one file after another; shared by all who check many. */
+/** Checks one file after another; shared by all who check many. See `createEngine` for the share. */
 export function createFileChecker(
   engine: Engine,
   root: string,
   options: Omit<CheckOptions, 'files'>,
+  share = 1,
 ): (path: string) => FileOutcome {
-  const files = fileSource(root);
+  const files = fileSource(root, share);
   const collect = createCollector();
   return (path) => {
     const outcome = checkFile(engine, root, path, options, files);

@@ -15,9 +15,12 @@ export interface ProjectFiles extends FileSource {
 /** Characters of text that are kept; what was longest not asked for is read again. */
 const CAPACITY = 6_000_000;
 
-/** Other files of the project below `root`, read about once each; a file that cannot be read is not there. */
-export function fileSource(root: string): ProjectFiles {
-  const texts = createRecent<string, { readonly text: string | undefined }>(CAPACITY);
+/**
+ * Other files of the project below `root`, read about once each; a file that cannot be read is not there. See `createEngine` for
+ * the share.
+ */
+export function fileSource(root: string, share = 1): ProjectFiles {
+  const texts = createRecent<string, { readonly text: string | undefined }>(share * CAPACITY);
   const hashes = new Map<string, readonly [path: string, hash: TextHash]>();
   const names = namesByFolder();
   const read = (path: string): string | undefined => {

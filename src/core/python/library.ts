@@ -71,9 +71,12 @@ export interface Library {
   readonly quiet: WeakMap<Node, Quiet>;
 }
 
-export function createLibrary(parser: PythonParser): Library {
-  const held = createRecent<string, Held>(MODEL_CHARACTERS, ({ file }) => file.close());
-  const outlines = createRecent<string, { readonly text: string; readonly outline: Outline }>(OUTLINE_CHARACTERS);
+/** See `createEngine` for the share. */
+export function createLibrary(parser: PythonParser, share = 1): Library {
+  const held = createRecent<string, Held>(share * MODEL_CHARACTERS, ({ file }) => file.close());
+  const outlines = createRecent<string, { readonly text: string; readonly outline: Outline }>(
+    share * OUTLINE_CHARACTERS,
+  );
   const lately = (path: string, text: string): Held | undefined => {
     const known = held.get(path);
     return known?.file.text === text ? known : undefined;

@@ -127,7 +127,8 @@ const LEAST_PART = 0.25;
 const WHOLE: readonly Body[] = [];
 const NOWHERE: Point = { row: 0, column: 0 };
 
-export async function createParser(grammars: Grammars): Promise<PythonParser> {
+/** See `createEngine` for the share. */
+export async function createParser(grammars: Grammars, share = 1): Promise<PythonParser> {
   const module = await (runtime ??= initRuntime(grammars.runtime));
   const language = await Language.load(grammars.python);
   const parser = new Parser();
@@ -136,18 +137,21 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
   /** By type: a call into the module for each node would cost as much as the node. */
   const named: boolean[] = [];
   for (let id = 0; id < language.nodeTypeCount; id++) {
-    kinds.push(language.nodeTypeForId(id) ?? '');
+    kinds.push(internalized(language.nodeTypeForId(id) ?? ''));
     named.push(language.nodeTypeIsNamed(id));
   }
   const leaves = new Set(kinds.flatMap((kind, id) => (LEAVES.has(kind) ? [id] : [])));
   const fields: (string | null)[] = [];
-  for (let id = 0; id <= language.fieldCount; id++) fields.push(language.fieldNameForId(id));
+  for (let id = 0; id <= language.fieldCount; id++) {
+    const name = language.fieldNameForId(id);
+    fields.push(name === null ? null : internalized(name));
+  }
   const comment = kinds.indexOf('comment');
   const definition = kinds.indexOf('function_definition');
   const continuation = kinds.indexOf('line_continuation');
 
   /** Files whose trees are in memory. */
-  const live = createRecent<ParsedFile, ParsedFile>(LIVE_CHARACTERS, (file) => file.close());
+  const live = createRecent<ParsedFile, ParsedFile>(share * LIVE_CHARACTERS, (file) => file.close());
 
   /** Offsets alone place nodes: the points of ranges are of no account. */
   function parseRanges(path: string, text: string, ranges: readonly (readonly [number, number])[]): Tree {
@@ -340,6 +344,12 @@ export async function createParser(grammars: Grammars): Promise<PythonParser> {
     },
   };
 }
+
+/**
+ * The same text as a key of an object, which the machine keeps once: comparing it with a literal is then comparing two addresses,
+ * and kinds of nodes are compared more often than anything else.
+ */
+const internalized = (text: string): string => Object.keys({ [text]: null })[0] ?? text;
 
 function given(path: string, tree: Tree | null): Tree {
   if (!tree) throw new Error(`${path}: the parser gave no tree`);
