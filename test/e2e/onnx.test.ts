@@ -25,6 +25,7 @@ describe('ONNX models in a real editor', function () {
   const line = (text: string | RegExp) => editor.page.locator('.view-line').filter({ hasText: text }).first();
   const lens = (title: string | RegExp) =>
     editor.page.locator('.codelens-decoration a').filter({ hasText: title }).first();
+
   it('opens a model as its text, in colours, with a squiggle and an entry in Problems', async () => {
     await editor.openFile(MODEL, TEXT);
     await line('main_graph').waitFor();

@@ -55,7 +55,7 @@ export function workbenchOf(page: Page): Workbench {
   const tab = (title: string | RegExp): Locator => page.locator('.tab').filter({ hasText: title });
   const activeTab = (title: string | RegExp): Locator => page.locator('.tab.active').filter({ hasText: title });
   const onLine = (row: number | string, column?: number): Locator =>
-    page.locator('.statusbar-item').filter({ hasText: new RegExp(`Ln ${row}, Col ${column ?? ''}`) });
+    page.locator('.statusbar-item').filter({ hasText: new RegExp(`Ln ${row}, Col ${column ?? '\\d+'}(?!\\d)`) });
   const fixes = (text: RegExp, state = ''): Locator =>
     page
       .locator(`.action-widget .monaco-list-row${state}, .quick-input-list .monaco-list-row${state}`)
