@@ -12,6 +12,11 @@ export interface FileSource {
    */
   read(path: string): string | undefined;
   /**
+   * Files of the project whose text has `name(`, in a fixed order: those that may construct a class. Left out where the
+   * project's files are not known.
+   */
+  naming?(name: string): readonly string[];
+  /**
    * Other folders that are on Python's path as the project's own is, as paths of the report (`../lib`). Their order is not
    * known: what two of them have is not looked for in either.
    */

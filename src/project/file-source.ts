@@ -3,10 +3,11 @@ import { basename, dirname, join } from 'node:path';
 import type { FileSource } from '../core/engine';
 import { createRecent } from '../core/recent';
 import { hashText, type Sources, type TextHash } from './cache';
+import { createNaming } from './naming';
 import { readText } from './read-text';
 
 export interface ProjectFiles extends FileSource {
-  /** Content hash of a file as `read` gives it. */
+  /** Content hash of a file as `read` gives it, or, for `Name(`, of the list of files that `naming` gives. */
   hash(path: string): TextHash;
   /** Does the work and says which files it asked for. */
   recorded<T>(work: (files: FileSource) => T): { readonly result: T; readonly asked: Sources['asked'] };
@@ -23,6 +24,7 @@ export function fileSource(root: string, share = 1): ProjectFiles {
   const texts = createRecent<string, { readonly text: string | undefined }>(share * CAPACITY);
   const hashes = new Map<string, readonly [path: string, hash: TextHash]>();
   const names = namesByFolder();
+  const naming = createNaming(root);
   const read = (path: string): string | undefined => {
     const known = texts.get(path);
     if (known) return known.text;
@@ -38,13 +40,14 @@ export function fileSource(root: string, share = 1): ProjectFiles {
   const hashed = (path: string): readonly [string, TextHash] => {
     const known = hashes.get(path);
     if (known) return known;
-    const text = read(path);
+    const text = path.endsWith('(') ? naming(path.slice(0, -1)).join('\n') : read(path);
     const made = [path, text === undefined ? null : hashText(text)] as const;
     hashes.set(path, made);
     return made;
   };
   return {
     read,
+    naming,
     hash: (path) => hashed(path)[1],
     recorded(work) {
       // Hashed when it is read: should the file change and be read again meanwhile, the result is not taken for newer.
@@ -54,6 +57,11 @@ export function fileSource(root: string, share = 1): ProjectFiles {
           const text = read(path);
           if (!asked.has(path)) asked.set(path, hashed(path));
           return text;
+        },
+        naming(name) {
+          const key = `${name}(`;
+          if (!asked.has(key)) asked.set(key, hashed(key));
+          return naming(name);
         },
       });
       return { result, asked: [...asked.values()] };

@@ -5,7 +5,7 @@ import ignore, { type Ignore } from 'ignore';
 import type { ReportError } from '../core/finding';
 
 /** Never entered, whatever the ignore files say. */
-const SKIPPED_FOLDERS = new Set([
+export const SKIPPED_FOLDERS = new Set([
   '.git',
   '.hg',
   '.svn',

@@ -1,10 +1,11 @@
 /** What all features share: the open documents and their analyses, each computed at most once per state of the project. */
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import type { CheckOptions, Engine } from '../core/engine';
+import type { CheckOptions, Engine, FileSource } from '../core/engine';
 import { createRecent } from '../core/recent';
 import type { Finding, Note } from '../core/finding';
 import { hashText, type TextHash } from '../project/cache';
+import { createNaming } from '../project/naming';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
 import type { Place } from './places';
@@ -70,6 +71,15 @@ export function createSession({ engine, projects, documents, folders, settings }
     return hash;
   };
 
+  const namings = new Map<string, (name: string) => readonly string[]>();
+  /** Files on disk that construct a class. */
+  const namingFor = ({ place: { root } }: LensDocument): Pick<FileSource, 'naming'> => {
+    if (root === null) return {};
+    const naming = namings.get(root) ?? createNaming(root);
+    namings.set(root, naming);
+    return { naming };
+  };
+
   const file = (document: LensDocument, path: string): TextDocument | undefined => {
     const root = document.place.root;
     if (path === document.place.path) return document.text;
@@ -101,7 +111,7 @@ export function createSession({ engine, projects, documents, folders, settings }
       hints: own.hints || config.hints,
       shapes: config.shapes,
       ...(torch && { torch }),
-      files: { read: (path) => file(document, path)?.getText(), roots: rootsOf(document) },
+      files: { read: (path) => file(document, path)?.getText(), roots: rootsOf(document), ...namingFor(document) },
     };
   };
   const analyse = (document: LensDocument, rewrites: boolean): Omit<Checked, 'version'> => {
@@ -118,7 +128,7 @@ export function createSession({ engine, projects, documents, folders, settings }
     const { findings, notes, parsed } = tree.check({
       ...options(document),
       rewrites,
-      files: { read, roots: rootsOf(document) },
+      files: { read, roots: rootsOf(document), ...namingFor(document) },
     });
     asked.set(document, used);
     return { findings: project.select(place, findings).filter((finding) => isSelected(finding, own)), notes, parsed };
@@ -149,9 +159,13 @@ export function createSession({ engine, projects, documents, folders, settings }
       found = new WeakMap();
       asked = new WeakMap();
       onDisk.clear();
+      namings.clear();
       projects.forget();
     },
-    forgetFiles: () => onDisk.clear(),
+    forgetFiles() {
+      onDisk.clear();
+      namings.clear();
+    },
     outdated() {
       const changed = documents().filter((document) =>
         [...(asked.get(document) ?? [])].some(

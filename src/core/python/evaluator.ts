@@ -8,7 +8,7 @@ import type { Replica, Tensor } from '../tensor/value';
 import { givenAs, placeOf } from './access';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
-import { bind, parametersOf, unknownParameters } from './arguments';
+import { bind, collectArgs, parametersOf, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import {
@@ -22,6 +22,7 @@ import {
 } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
+import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
@@ -321,6 +322,9 @@ export function evaluateFile(
         const outer: Frame = { ...emptyFrame(init.file), building: true };
         const inner: Frame = { ...outer, function: init, state, depth: 1, returns: [] };
         unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
+        handedTo(model, init, value, inner).forEach((v, k) => {
+          if (state.names.get(k)?.kind === 'unknown') state.names.set(k, v);
+        });
         const body = childOf(init.node, 'body');
         active.push(init.node);
         // A constructor has a budget of its own: it is not the entry's fault.
@@ -334,6 +338,16 @@ export function evaluateFile(
       known = made.get(model) ?? { value, state };
     }
     return known;
+  }
+
+  /** Networks that the constructor is handed wherever the class is made. */
+  function handedTo(model: ClassModel, init: FunctionModel, self: Value, frame: Frame): ReadonlyMap<string, Value> {
+    const files = [[...new Set([model.file, project.main])], () => project.naming(model)] as const;
+    return networksHandedIn(model, init, files, frame, run, (call, file, names) => {
+      const around: Frame = { ...emptyFrame(file), state: { ...frame.state, names: new Map(names) }, building: true };
+      const list = childOf(call, 'arguments');
+      return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map();
+    });
   }
 
   const emptyFrame = (file: FileModel): Frame => ({

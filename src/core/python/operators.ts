@@ -48,6 +48,7 @@ export function applyOperator(applied: Applied): Value {
     case 'stack':
       return stackValues(first, asNumber(argument(args, 1, 'dim', 'axis')) ?? 0, place, run, frame);
     case 'create':
+      if (/^as_?(tensor|array)$/.test(operator.name) && first?.kind === 'tensor') return first;
       return created(operator.name, args, place, run, frame);
     case 'create-random':
       return { ...created('zeros', args, place, run, frame), content: 'random', uniform: false };

@@ -27,6 +27,8 @@ export interface Project {
    */
   sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
+  /** Other files that may construct the class, as far as they can be asked for. */
+  naming(model: ClassModel): readonly FileModel[];
   /** The module class that a name of a file is bound to. Configurations and the like are told apart without a parse. */
   moduleNamed(name: string, file: FileModel): ClassModel | null;
   bases(model: ClassModel): readonly (ClassModel | string)[];
@@ -45,6 +47,8 @@ export type Found =
 
 const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
+/** Files that are looked through for constructions of one class. */
+const MAX_NAMING = 6;
 /** Bases of bases in which a method is looked for without a parse. */
 const MAX_BASES = 3;
 
@@ -342,6 +346,9 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return found?.kind === 'class' && isModule(found) ? found : null;
   }
 
+  const naming = ({ name }: ClassModel): readonly FileModel[] =>
+    (files?.naming?.(name) ?? []).slice(0, MAX_NAMING).flatMap((at) => modelAt(at) ?? []);
+
   return {
     get main() {
       return mainModel();
@@ -354,6 +361,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     isModule,
     moduleNamed,
     bases,
+    naming,
     sibling,
     asked: () => ({ files: asked, count: asked.length, roots: others.join('\n') }),
     holds({ files: before, count, roots: lookedIn }) {

@@ -174,4 +174,21 @@ module Ranker(d):
         scores = torch.relu(items) + gate * user.unsqueeze(1).repeat(1, 4, 1)
         return self.mlp(scores)
 `,
+  'a network that nobody is seen to hand in, and one that multiplies nothing': `
+module Scaled(d):
+    self.scale = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        return x * self.scale
+
+class Ranker(nn.Module):
+    def __init__(self, encoder, head):
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+    def forward(self, user, n):
+        return self.head(self.encoder(user.repeat_interleave(n, dim=0)))
+
+def build(head):
+    return Ranker(Scaled(8), head)
+`,
 });

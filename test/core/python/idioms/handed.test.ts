@@ -98,4 +98,52 @@ module Scorer(d):
     def forward(self, user, n):
         return self.head(user.repeat_interleave(n, dim=0))  #! IKB102 -> fc
 `,
+  'by whoever makes the agent': `
+module Net(d):
+    self.layers = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    def forward(self, x):
+        return self.layers(x)  #= layers
+
+module Critic(backbone, device):
+    self.backbone = backbone.to(device)
+    self.last = nn.Linear(4, 1).to(device)
+    def forward(self, seen, action):
+        seen = torch.as_tensor(seen, device=self.device, dtype=torch.float32)
+        return self.last(self.backbone(torch.cat([seen, action], dim=1)))
+
+class Learner:
+    def __init__(self, policy: nn.Module, q1, q2, n: int):
+        self.policy, self.q1, self.q2 = policy, q1, q2
+        self.n = n
+    def learn(self, seen):
+        copies = seen.unsqueeze(1).repeat(1, self.n, 1).view(seen.shape[0] * self.n, seen.shape[-1])  #! IKB102 -> layers
+        return self.q1(copies, self.policy(copies))
+
+def main(args):
+    backbone = Net(args.width)
+    policy = Net(args.width)
+    q1 = Critic(backbone, args.device)
+    return Learner(policy, q1, Critic(Net(args.width), args.device), n=10)
+`,
+  'by several, of several kinds': `
+module Plain(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+module Scaled(d):
+    self.scale = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        return x * self.scale
+
+class Ranker(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+    def forward(self, user, n):
+        return self.encoder(user.repeat_interleave(n, dim=0))  #! IKB102 -> fc
+
+plain = Ranker(Plain(8))
+scaled = Ranker(encoder=Scaled(8))
+`,
 });

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileSource } from '../../src/project/file-source';
+import { check } from '../core/check';
+
+const POLICY = `
+class Learner:
+    def __init__(self, policy: nn.Module):
+        self.policy = policy
+    def act(self, seen, n):
+        return self.policy(seen.repeat_interleave(n, dim=0))  #! IKB102 -> policy  #= policy
+`;
+const SCRIPT = `import torch.nn as nn
+from agent.learner import Learner
+
+learner = Learner(policy=nn.Linear(4, 2))
+`;
+
+describe('files that construct a class', () => {
+  let root: string;
+  before(() => {
+    root = mkdtempSync(join(tmpdir(), 'ikbo-naming-'));
+    mkdirSync(join(root, 'scripts'));
+    mkdirSync(join(root, 'node_modules'));
+    writeFileSync(join(root, 'scripts', 'run.py'), SCRIPT);
+    writeFileSync(join(root, 'node_modules', 'other.py'), SCRIPT);
+    writeFileSync(join(root, 'notes.txt'), SCRIPT);
+  });
+  after(() => rmSync(root, { recursive: true }));
+
+  it('are found once, by the names that they call', () => {
+    const { naming } = fileSource(root);
+    assert.deepEqual(naming?.('Learner'), ['scripts/run.py']);
+    assert.deepEqual(naming?.('Teacher'), []);
+  });
+
+  it('say what a constructor is handed', async () => {
+    const files = fileSource(root);
+    await check(POLICY, { files });
+    await check(POLICY.replaceAll(/#[!=][^\n#]*/g, ''), { files: { read: (path) => files.read(path) } });
+  });
+
+  it('are what a result depends on', () => {
+    const files = fileSource(root);
+    const { asked } = files.recorded((source) => source.naming?.('Learner'));
+    assert.deepEqual(
+      asked.map(([path]) => path),
+      ['Learner('],
+    );
+    assert.equal(asked[0]?.[1], files.hash('Learner('));
+    writeFileSync(join(root, 'scripts', 'second.py'), SCRIPT);
+    assert.notEqual(asked[0]?.[1], fileSource(root).hash('Learner('));
+  });
+});
