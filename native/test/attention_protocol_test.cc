@@ -13,8 +13,8 @@ constexpr int kWarps = 2;
 
 enum class Storing {
     warpgroups, // as shipped: each its own
-    warp,       // the idle loading warp, and the warps meet before they give a unit back that no other meeting came before
-    unguarded   // the same without that meeting
+    warp,       // the idle loading warp; every warp gives a unit back by itself
+    unguarded   // the same, but one warp gives it back for all
 };
 
 struct Tile {
@@ -63,7 +63,7 @@ class Attention {
             buffers(b.keys[kind], c_.stages * c_.cluster, kind == 0 ? "share of K " : "share of V ");
         }
         barriers(b.q_full, c_.q_slots, 1);
-        barriers(b.q_empty, c_.q_slots, 1);
+        barriers(b.q_empty, c_.q_slots, storing_ == Storing::warp ? kWarps : 1);
         buffers(b.q, c_.q_slots, "Q ");
         buffers(b.table, c_.unit_table(), "entry of the table ");
         barriers(b.o_full, c_.consumers, kWarps);
@@ -150,7 +150,7 @@ class Attention {
             p.read(agent, b.table[unit() % c.unit_table()], unit());
         }
         void give_back_unit() {
-            if (warp == 0) p.arrive(agent, b.q_empty[unit() % c.q_slots], unit() / c.q_slots);
+            if (warp == 0 || a.storing_ == Storing::warp) p.arrive(agent, b.q_empty[unit() % c.q_slots], unit() / c.q_slots);
         }
 
         // The first warp's reads stand for a product until it is finished: of Q and K, or of V.
@@ -211,10 +211,7 @@ class Attention {
 
         void first_block() {
             give_back_keys(0, at);
-            if (a.tiles_[tile].blocks == 1) {
-                if (a.storing_ == Storing::warp) meet();
-                give_back_unit();
-            }
+            if (a.tiles_[tile].blocks == 1) give_back_unit();
         }
         bool computes() const { return tile < count(a.tiles_) && a.tiles_[tile].blocks > 0 && a.has_rows(tile, index, w); }
 
@@ -282,12 +279,10 @@ class Attention {
                     chain();
                     continue;
                 }
-                if (a.tiles_[tile].blocks > 0) {
+                if (a.tiles_[tile].blocks > 0)
                     pass();
-                } else {
+                else
                     finish(tile, true);
-                    if (a.storing_ == Storing::warp) meet();
-                }
                 give_back_unit();
                 ++tile;
                 wait_unit();
