@@ -344,7 +344,7 @@ export function evaluateFile(
   function handedTo(model: ClassModel, init: FunctionModel, self: Value, frame: Frame): ReadonlyMap<string, Value> {
     const files = [[...new Set([model.file, project.main])], () => project.naming(model)] as const;
     return networksHandedIn(model, init, files, frame, run, (call, file, names) => {
-      const around: Frame = { ...emptyFrame(file), state: { ...frame.state, names: new Map(names) }, building: true };
+      const around: Frame = { ...emptyFrame(file), state: { ...frame.state, names }, building: true };
       const list = childOf(call, 'arguments');
       return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map();
     });

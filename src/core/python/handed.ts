@@ -2,6 +2,7 @@
 import { parametersOf } from './arguments';
 import { alike } from './builtins';
 import type { ClassModel, FileModel, FunctionModel } from './model';
+import { Names } from './names';
 import type { Frame, Run } from './run';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
 import type { Condition, Value } from './value';
@@ -32,7 +33,7 @@ export function networksHandedIn(
   [own, others]: readonly [own: readonly FileModel[], others: () => readonly FileModel[]],
   frame: Frame,
   run: Run,
-  bound: (call: Node, file: FileModel, names: ReadonlyMap<string, Value>) => ReadonlyMap<string, Value>,
+  bound: (call: Node, file: FileModel, names: Names) => ReadonlyMap<string, Value>,
 ): ReadonlyMap<string, Value> {
   const wanted = networksAmong(init, model);
   const found = new Map<string, Value>();
@@ -96,9 +97,9 @@ function callsOf(name: string, { file }: FileModel): readonly Node[] {
 }
 
 /** Local names that the arguments of a call speak of, by what they were last assigned. */
-function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): ReadonlyMap<string, Value> {
+function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): Names {
   const scope = scopeOf(call);
-  const names = new Map<string, Value>();
+  const names = new Names();
   const list = childOf(call, 'arguments');
   if (list) learn(list, MAX_STEPS_BACK);
   return names;
@@ -106,7 +107,7 @@ function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): Readonly
   function learn(node: Node, left: number): void {
     if (left === 0) return;
     for (const [name] of textOf(node).matchAll(/(?<![.\w'"])[A-Za-z_]\w*(?!\w*\s*=[^=])/g)) {
-      if (names.has(name)) continue;
+      if (names.get(name)) continue;
       const value = assignedLast(name, node.start);
       if (!value) continue;
       learn(value, left - 1);
