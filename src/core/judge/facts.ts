@@ -173,7 +173,8 @@ const isListed = (origin: Node): boolean => {
 /** The text of the first item: a name, no longer expression. */
 function firstListed(origin: Node): string | null {
   const given = childOf(origin, 'arguments')?.children[0];
-  const list = given?.kind === 'binary_operator' ? childOf(given, 'left') : given;
+  const sides = given?.kind === 'binary_operator' ? [childOf(given, 'left'), childOf(given, 'right')] : [given];
+  const list = sides.find((side) => side?.kind === 'list' || side?.kind === 'tuple') ?? sides[0];
   const first = list?.children[0];
   return first && /^[\w.]+$/.test(textOf(first)) ? textOf(first) : null;
 }

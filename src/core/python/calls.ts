@@ -46,6 +46,7 @@ export function callValue(callee: Value, args: Args, node: Node, frame: Frame, r
     case 'union':
       return lift([callee], frame.state.path, ([one]) => (one ? run.call(one, args, node, frame) : unknown()));
     default:
+      if (carriesAny(args, frame, run)) run.open(callee);
       return callUnknown(args, node, frame, run);
   }
 }

@@ -89,7 +89,7 @@ function copiesIn({ open, times }: Listed, values: readonly Tensor[]): Dim {
 function repeatedAlong(t: Tensor, dim: number, count: Dim, place: Place): Tensor {
   const rank = rankOf(t.shape);
   const sizes = (length: number): Size[] => Array.from({ length }, (_, i): Size => (i === dim ? count : 'keep'));
-  return rank === null ? repeatLeading(t, sizes(dim + 1), place) : repeat(t, sizes(rank), place);
+  return rank === null ? repeatLeading(t, sizes(dim + 1), place, true) : repeat(t, sizes(rank), place);
 }
 
 export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {

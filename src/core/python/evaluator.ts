@@ -72,6 +72,9 @@ export function evaluateFile(
   const quiet = new Set<Node>();
   let steps = 0;
   let entry: Node | null = null;
+  /** Parameters of the entry, and whether one that was handed in was called with copies. */
+  let handed: ReadonlySet<Value> = new Set();
+  let isOpen = false;
   let exhausted = false;
   /** Evaluating a function of another file for what it returns, not for its sinks. */
   let aside = false;
@@ -85,6 +88,9 @@ export function evaluateFile(
     assign: (target, value, frame) => assign(target, value, frame, run),
     sink(event) {
       if (!aside) evaluation.onSink(event);
+    },
+    open(callee) {
+      isOpen ||= handed.has(callee);
     },
     note: evaluation.onNote,
     global,
@@ -373,12 +379,17 @@ export function evaluateFile(
     const instance = isMethod ? instanceOf(owner) : null;
     if (instance) frame.state = { ...frame.state, heap: instance.state.heap.fork() };
     const self = instance?.value ?? null;
-    unknownParameters(model, self, run, frame).forEach((v, k) => frame.state.names.set(k, v));
+    const parameters = unknownParameters(model, self, run, frame);
+    parameters.forEach((v, k) => frame.state.names.set(k, v));
+    const outer = { handed, isOpen };
+    [handed, isOpen] = [new Set(parameters.values()), false];
     active.push(model.node);
     runBlock(body, frame, run);
     active.pop();
-    const isLoud = frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
+    const isLoud =
+      isOpen || frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
     if (!isLoud) quiet.add(model.node);
+    ({ handed, isOpen } = outer);
   }
 
   const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));

@@ -12,7 +12,7 @@ const PRODUCER = new RegExp(
     // Copies that ones or zeros ask for.
     '\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)\\s*[*+]|[*+]\\s*(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
     // The same tensor stacked or concatenated several times.
-    '\\b(stack|cat)\\(\\s*\\[\\s*[\\w.]+\\s*\\]\\s*\\*',
+    '\\b(stack|cat)\\(\\s*(\\[\\s*[\\w.]+\\s*\\]\\s*\\*|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
     '\\b(stack|cat)\\(\\s*[[(]\\s*\\w+\\s+for\\s+\\w+\\s+in\\s+range\\(',
     '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
   ].join('|'),

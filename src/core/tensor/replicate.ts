@@ -123,15 +123,19 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
   return fresh(t, exactShape(axes), place);
 }
 
-/** repeat with counts of which only the first few are known: those axes, and nothing of the others. */
-export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place): Tensor {
+/**
+ * repeat with counts of which only the first few are known: those axes, and nothing of the others. `placed`: axes are counted
+ * from the front for sure.
+ */
+export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place, placed = false): Tensor {
   const shape = reaching(t, counts.length - 1);
   const head = shape.head.map((axis, i): Axis => {
     const times = i < counts.length ? counts[i] : 'keep';
     if (times === undefined || times === 'keep') return axis;
     if (isOne(axis.dim)) return all(t, times, place, true, i);
     const extent = multiply(times, axis.dim);
-    return { dim: extent, replica: replica(t, { map: OTHER, source: axis.dim, extent, origin: place, written: true }) };
+    const map: AxisMap = placed && !axis.replica ? { kind: 'cycle', source: axis.dim } : OTHER;
+    return { dim: extent, replica: replica(t, { map, source: axis.dim, extent, origin: place, written: true }) };
   });
   return fresh(t, { exact: false, head, tail: [] }, place);
 }

@@ -1,6 +1,6 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
-import { type MappedAxis, merge, split } from './axis-map';
-import { type Dim, divide, equal, isOne, multiply, product } from './dim';
+import { ALL, type MappedAxis, merge, split } from './axis-map';
+import { type Dim, ONE, divide, equal, isOne, multiply, product } from './dim';
 import {
   ONE_AXIS,
   axisAt,
@@ -270,7 +270,22 @@ function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null 
   return null;
 }
 
+/** `cat([x] * n).view(n, ..)`: the copies become an axis of their own, the first. */
+function splitLeading({ shape: { head } }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  const [first] = head;
+  const [size, ...others] = sizes;
+  const replica = first?.replica;
+  if (!replica || replica.map.kind !== 'cycle' || !size || size === 'rest' || others.length === 0) return null;
+  const copies = divide(first.dim, replica.map.source);
+  if (!copies || equal(copies, size) !== true) return null;
+  const leading = { dim: size, replica: remapped(replica, { map: ALL, source: ONE, extent: size }) };
+  const axes = [leading, ...others.map((s) => freeAxis(s === 'rest' ? null : s))];
+  return { shape: exactShape(axes), origin: axes.map(() => null), merged: [], assumptions: [], crosses: true };
+}
+
 function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
+  const uncycled = splitLeading(t, sizes);
+  if (uncycled) return uncycled;
   const ranked = hiddenRank(t, sizes);
   if (ranked) return reshape(ranked, sizes);
   const { head, tail } = t.shape;

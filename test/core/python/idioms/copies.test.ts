@@ -91,4 +91,14 @@ module Steps(d):
     def forward(self, x, n):
         return self.fc(torch.stack([x for _ in range(n)], dim=1))  #! IKB102 -> fc  #= fc
 `,
+  'a list of one, as often as there are steps': `
+module Static(d):
+    self.fc = nn.Linear(d, d)
+    def of_count(self, x, s):
+        s = torch.cat(x.size(0) * [s]).view(x.size(0), x.size(1), -1)  #! IKB102 -> a
+        return self.fc(s)  #= a
+    def of_list(self, x, s):
+        s = torch.cat([s] * x.size(0)).view(x.size(0), x.size(1), -1)  #! IKB102 -> b
+        return self.fc(s)  #= b
+`,
 });

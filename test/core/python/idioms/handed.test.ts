@@ -146,4 +146,21 @@ class Ranker(nn.Module):
 plain = Ranker(Plain(8))
 scaled = Ranker(encoder=Scaled(8))
 `,
+  'to a function, by those who call it': `
+def scores(net, seen, actions):
+    n = actions.shape[1]
+    seen = seen.unsqueeze(1).repeat(1, n, 1).view(-1, seen.shape[-1])  #! IKB101 -> first
+    return net(torch.cat([seen, actions.reshape(-1, actions.shape[-1])], dim=-1))
+
+module Critic(d):
+    self.first = nn.Linear(d, 64)
+    def forward(self, x):
+        return self.first(x)  #= first
+
+class Learner:
+    def __init__(self, d):
+        self.critic = Critic(d)
+    def learn(self, seen, actions):
+        return scores(self.critic, seen, actions)
+`,
 });
