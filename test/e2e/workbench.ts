@@ -45,6 +45,7 @@ export interface Workbench {
 export function workbenchOf(page: Page): Workbench {
   const input = page.locator('.quick-input-widget input[type=text]');
   const rows = page.locator('.quick-input-list .monaco-list-row');
+  const nothing = rows.filter({ hasText: /^No matching / });
   const menus = page.locator('.action-widget, .quick-input-widget, .monaco-menu').filter({ visible: true });
   const typing = page.locator('.monaco-editor.focused');
   const typingInCell = page.locator('.notebook-editor .monaco-editor.focused');
@@ -100,7 +101,9 @@ export function workbenchOf(page: Page): Workbench {
       await page.keyboard.press(key);
       await input.fill(typed, { timeout: patience });
       const wanted = rows.filter({ hasText: row });
-      await wanted.first().waitFor({ timeout: patience });
+      // A search that is slow is not lost: its rows may come as long as it is open.
+      const over = async (): Promise<boolean> => !(await holds(input)) || (await holds(nothing));
+      await seen(async () => (await holds(wanted)) || (await over()), SLOW);
       clicked = Date.now();
       await wanted.first().click({ timeout: patience });
     };
