@@ -12,10 +12,17 @@ export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): Rule
   if (kind === 'matmul' && !event.byWeight) return productCode(event, hit, operand);
   if (kind === 'einsum') return productCode(event, hit, operand);
   if (kind === 'multihead-attention' && operand.role === 'key' && event.keyword !== null) return 'IKB201';
-  if (kind === 'multihead-attention' && operand.role !== 'query' && operand.role !== 'input' && hit.via === 'whole')
-    return 'IKB201';
+  if (kind === 'multihead-attention' && hit.via === 'whole' && isMemory(event, operand, hit)) return 'IKB201';
   return linearCode(event, operand, hit);
 }
+
+/** Keys and values both: where only one of them is copied, each of its copies meets something else. */
+const isMemory = ({ operands }: SinkEvent, { role }: Operand, { axis }: SinkHit): boolean =>
+  role !== 'query' &&
+  role !== 'input' &&
+  operands.every(
+    (o) => (o.role !== 'key' && o.role !== 'value') || o.hits.some((h) => h.axis === axis && h.via === 'whole'),
+  );
 
 function productCode(event: SinkEvent, hit: SinkHit, operand: Operand): RuleCode {
   if (hit.implicit) return 'IKB302';

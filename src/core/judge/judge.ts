@@ -37,6 +37,8 @@ interface Candidate {
   readonly materialized: boolean;
   /** What must hold for the copy to be there and to reach this product. */
   readonly when: readonly string[];
+  /** The product stands on a branch of its function. */
+  readonly guarded: boolean;
 }
 
 export function createJudge(): Judge {
@@ -52,7 +54,14 @@ export function createJudge(): Judge {
           const { origin } = hit.replica;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const materialized = hit.replica.written !== null || hit.copiedInside;
-          const candidate = { event, operand, hit, materialized, when: conditionsOf(event, hit) };
+          const candidate = {
+            event,
+            operand,
+            hit,
+            materialized,
+            when: conditionsOf(event, hit),
+            guarded: isGuarded(event),
+          };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
           const known = ways.get(key) ?? [];
@@ -77,8 +86,11 @@ export function createJudge(): Judge {
   };
 }
 
-const rank = ({ event, hit, materialized, when }: Candidate): number =>
-  (materialized ? 8 : 0) + (hit.via === 'rows' ? 0 : 4) + (isLocal(event, hit) ? 2 : 0) + (when.length === 0 ? 1 : 0);
+const rank = ({ event, hit, materialized, when, guarded }: Candidate): number =>
+  (materialized ? 8 : 0) +
+  (hit.via === 'rows' ? 0 : 4) +
+  (isLocal(event, hit) ? 2 : 0) +
+  (when.length === 0 && !guarded ? 1 : 0);
 
 /**
  * The first sink that a replica reaches counts, unless a later one says more. One in the same function says more only
@@ -103,6 +115,9 @@ function conditionsOf(event: SinkEvent, hit: SinkHit): readonly string[] {
     : when;
 }
 
+const isGuarded = ({ node, frame }: SinkEvent): boolean =>
+  standing(frame.state.path.map(conditionText), [node]).length > 0;
+
 const isSame = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, i) => text === b[i]);
 
@@ -125,7 +140,9 @@ function matchOf(
   const path = pathOf(origin, written, replica.trail, event);
   const first = replicaFact(hit.axis, hit.carrier, hit.replica, event);
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
-  const called = namesAt(origin, bindings, names, { dim: first.ratio, text: first.mapText });
+  const count = { dim: first.ratio, text: first.mapText };
+  const source = { text: first.sourceExpression?.text ?? null, of: replica.of };
+  const called = namesAt(origin, bindings, names, count, source);
   const name = (dim: Dim): Dim => renamed(dim, called);
   const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
   const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
@@ -218,7 +235,7 @@ const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: Linear
 const sizer =
   (at: Node, bindings: Readonly<Record<string, number>>, names: DimNames) =>
   (dim: Dim): number | null =>
-    bound(renamed(dim, namesAt(at, bindings, names, { dim: null, text: null })), bindings);
+    bound(renamed(dim, namesAt(at, bindings, names, { dim: null, text: null }, { text: null, of: null })), bindings);
 
 /**
  * `x.repeat(n, 1, 1)` of unknown rank: which axis of x is the second one there depends on the rank. And a view that is

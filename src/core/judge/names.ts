@@ -2,6 +2,8 @@
 import { type Node, enclosing, scopeOf, textOf } from '../python/syntax';
 import { hasWord } from '../python/words';
 import { type Dim, displayName, onlySymbol } from '../tensor/dim';
+import { unknownDim } from '../tensor/shape';
+import type { Tensor } from '../tensor/value';
 
 export interface GivenName {
   readonly name: string;
@@ -17,13 +19,15 @@ const SIZE = /^[A-Za-z_][\w.]*?(?:\.size\((-?\d+)\)|\.shape\[-?\d+\])?$/;
 
 /**
  * The name for a symbol at one broadcast. `count` is how often it copies, with the text that says so there: both are
- * called the same. Functions that are called, or that call, have names of their own, which tell less than `x.shape[0]`.
+ * called the same. Functions that are called, or that call, have names of their own, which tell less than `x.shape[0]` of
+ * the `source` that is copied.
  */
 export function namesAt(
   origin: Node,
   bindings: Readonly<Record<string, number>>,
   names: DimNames,
   count: { readonly dim: Dim; readonly text: string | null },
+  source: { readonly text: string | null; readonly of: Tensor | null },
 ): (symbol: string) => string | null {
   const scope = scopeOf(origin);
   const around = enclosing(scope, 'class_definition');
@@ -45,12 +49,27 @@ export function namesAt(
     const related = given.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
     if (related) return related.name;
     const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
-    return root !== undefined && hasWord(textOf(scope), root) ? null : (given[0]?.name ?? null);
+    if (root !== undefined && hasWord(textOf(scope), root)) return null;
+    const at = own.includes('.shape[') ? axisIn(source.of, symbol) : -1;
+    return at >= 0 && source.text !== null && SIZE.test(source.text)
+      ? `${source.text}.shape[${at}]`
+      : (given[0]?.name ?? null);
   };
   return (symbol) => {
     if (!chosen.has(symbol)) chosen.set(symbol, choose(symbol));
     return chosen.get(symbol) ?? null;
   };
 }
+
+/** Which axis of the tensor has this size; -1 for none. */
+function axisIn(t: Tensor | null, symbol: string): number {
+  if (!t) return -1;
+  const at = t.shape.head.findIndex(({ dim }) => onlySymbol(dim) === symbol);
+  return at >= 0
+    ? at
+    : Array.from({ length: MAX_RANK }, (_, i) => i).findIndex((i) => onlySymbol(unknownDim(t, i)) === symbol);
+}
+
+const MAX_RANK = 6;
 
 const scopeAt = (at: Node): Node => (/^(function_definition|lambda)$/.test(at.kind) ? at : scopeOf(at));

@@ -41,10 +41,18 @@ export function leaf(t: Tensor, args: Args, frame: Frame): Value {
 /** After a write into a tensor: names of the same value hold the new one, names of views of it something unknown. */
 export function overwrite(t: Tensor, value: Value, frame: Frame): void {
   const { names, heap } = frame.state;
+  const written = (old: Value): Value => {
+    if (old.kind === 'union')
+      return old.options.some((o) => written(o.value) !== o.value)
+        ? { ...old, options: old.options.map((o) => ({ ...o, value: written(o.value) })) }
+        : old;
+    if (old.kind !== 'tensor' || old.storage !== t.storage) return old;
+    return old.id === t.id ? value : tensor(withoutReplicas(old.shape));
+  };
   for (const [key, old] of names.all()) {
     if (old.kind === 'unknown' && old.id === t.id) names.set(key, value);
-    if (old.kind !== 'tensor' || old.storage !== t.storage) continue;
-    names.set(key, old.id === t.id ? value : tensor(withoutReplicas(old.shape)));
+    const now = written(old);
+    if (now !== old) names.set(key, now);
   }
   const self = names.get('self');
   const item = self?.kind === 'ref' ? heap.get(self.id) : undefined;

@@ -101,8 +101,19 @@ export function applyOperator(applied: Applied): Value {
       return applySink(applied);
   }
   if (!t) return opaque(place);
-  return onTensor(applied, t, place);
+  const value = onTensor(applied, t, place);
+  return t.uniform && COPIES.has(operator.effect) && isOneNumber(t) ? filled(value) : value;
 }
+
+const COPIES: ReadonlySet<string> = new Set(['expand', 'expand-as', 'repeat', 'repeat-interleave']);
+
+const isOneNumber = ({ shape }: Tensor): boolean => shape.exact && shape.head.every(({ dim }) => isOne(dim));
+
+/** One zero that is repeated fills a state or a first frame: nothing is copied. */
+const filled = (value: Value): Value =>
+  value.kind === 'tensor'
+    ? { ...value, shape: withoutReplicas(value.shape), content: 'constant', uniform: true }
+    : value;
 
 /** Operators whose first argument is the tensor. */
 function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, place: Place): Value {
@@ -180,12 +191,15 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
         return { ...t, place };
       if (!sizes || sizes.length === 0) return through({ shape: () => null, axis: () => null });
       const mark = writtenAt(place, 'reshape across the expanded axis writes the copy');
-      return applyReshape(
+      const reshaped = applyReshape(
         t,
         sizes.map((s) => (asNumber(s) === -1 ? 'rest' : asDim(s))),
         place,
         mark,
       );
+      // A view that would have to write fails, unless there is one copy only.
+      const fails = operator.effect === 'view' && replicasOf(reshaped.shape).some((r) => r.written === place);
+      return fails ? opaque(place) : reshaped;
     }
     case 'flatten': {
       const start = layer ? 1 : (number(1, 'start_dim') ?? 0);

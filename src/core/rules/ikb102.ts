@@ -8,10 +8,17 @@ const equalRows = ({ sink }: Match): string =>
     ? 'its first product is the same for every copy'
     : 'the copied rows give equal results';
 
-const whichComputes = ({ sink }: Match): string =>
-  sink.kind === 'multihead-attention' || sink.kind === 'recurrent'
+const whichComputes = (match: Match): string =>
+  match.sink.kind === 'multihead-attention' || match.sink.kind === 'recurrent'
     ? 'whose first product is then the same for every copy'
-    : 'which then computes equal rows';
+    : `which then computes equal ${equalParts(match)}`;
+
+/** Copies on the right of a product are its columns, or matrices of a batch. */
+function equalParts({ sink, replicas: [replica] }: Match): string {
+  if (sink.side !== 'right' || !replica) return 'rows';
+  const { axis, rank } = replica;
+  return axis === -1 || (rank !== null && axis === rank - 1) ? 'columns' : 'results';
+}
 
 export const ikb102: Rule = {
   code: 'IKB102',

@@ -1,5 +1,13 @@
+import type { Match } from '../judge/match';
 import type { Rule } from './rule';
 import { copies, costText, sinkText, sourceText, when } from './wording';
+
+/** Positions of their own may have been added to the keys, or the values projected from something else. */
+function copied({ attention, sink }: Match): string {
+  const [keys, values] = [attention?.key, attention?.value].map((operand) => (operand?.replicas.length ?? 0) > 0);
+  if (sink.keyword !== null || keys === values) return 'keys and values';
+  return keys ? 'keys' : 'values';
+}
 
 export const ikb201: Rule = {
   code: 'IKB201',
@@ -21,7 +29,7 @@ export const ikb201: Rule = {
   },
   match: (match) => match.code === 'IKB201',
   message(match) {
-    return `${sourceText(match)} is copied ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; all copies hold the same keys and values${costText(match)}`;
+    return `${sourceText(match)} is copied ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; all copies hold the same ${copied(match)}${costText(match)}`;
   },
   rewrites: [
     { id: 'ikbo', title: 'Use ikbo_lens.attention with the map instead of the copies' },

@@ -110,4 +110,24 @@ describe('messages', () => {
     ],
     /copied `rows` times/,
   );
+  it('name an axis of what is copied, rather than a variable of another function', async () => {
+    const [finding] = await findingsOf(
+      modelText({
+        imports: ['import torch', 'import torch.nn as nn', 'from einops import repeat'],
+        head: ['def embed(value, other):', '    inner = other(value)', '    return inner'],
+        forward: ['x = embed(user, item)', "return self.fc(repeat(x, 'b d -> (b c) d', c=n))"],
+      }),
+    );
+    assert.match(finding?.message ?? '', /: n\*x\.shape\[0\]\*x\.shape\[1\]\*2 bytes/);
+  });
+  check(
+    'call copies on the right of a product columns',
+    ['return user @ item.repeat(1, 1, n)'],
+    /computes equal columns/,
+  );
+  check(
+    'say which of keys and values are copied',
+    ['k = user.repeat_interleave(n, dim=0)', 'return F.scaled_dot_product_attention(item, k, item)'],
+    /all copies hold the same keys:/,
+  );
 });

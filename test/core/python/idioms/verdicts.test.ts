@@ -31,4 +31,55 @@ module Positions(d):
         x = torch.cat([self.table.unsqueeze(0).expand(b, -1, -1), x], dimi=-1)
         return self.fc(x.reshape(-1, d))
 `,
+  'zeros that are repeated': `
+module Decoder(d):
+    self.fc = nn.Linear(d, d)
+    self.d = d
+    def forward(self, x):
+        frame = torch.zeros(1, device=x.device).repeat(x.size(0), self.d)
+        return self.fc(frame)
+`,
+  'copies of which one branch overwrites some, made on another branch': `
+module Sparse(d, causal):
+    self.fc = nn.Linear(d, d)
+    self.causal = causal
+    def forward(self, v, top, out):
+        b, n, d = v.shape
+        if self.causal:
+            context = v.cumsum(dim=1)
+        else:
+            context = v.mean(dim=1, keepdim=True).expand(b, n, d).clone()
+        if top is not None:
+            context[torch.arange(b)[:, None], top] = out
+            out = context
+        return self.fc(out)
+`,
+  'values without positions, whose keys have some': `
+module Decoder(d):
+    self.attn = nn.MultiheadAttention(d, 4, batch_first=True)
+    self.query = nn.Parameter(torch.zeros(1, 9, d))
+    def forward(self, positions):
+        value = self.query.expand(positions.size(0), -1, -1)  #! IKB102 -> attn
+        key = value + positions
+        return self.attn(key, key, value)  #= attn
+`,
+  'keys and values of one memory': `
+module Decoder(d):
+    self.attn = nn.MultiheadAttention(d, 4, batch_first=True)
+    def forward(self, x, memory, n):
+        memory = memory.repeat_interleave(n, dim=0)  #! IKB201 -> attn
+        return self.attn(x, memory, memory)  #= attn
+`,
+  'a product of one branch before one of every path': `
+module Denoiser(d):
+    self.control = nn.Linear(d, d)
+    self.unet = nn.Linear(d, d)
+    def step(self, text):
+        if hasattr(self, 'control'):
+            more = self.control(text)
+        return self.unet(text)  #= unet
+    def forward(self, text, n):
+        text = text.repeat_interleave(n, dim=0)  #! IKB102 -> unet
+        return self.step(text)
+`,
 });
