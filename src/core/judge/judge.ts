@@ -157,6 +157,7 @@ function matchOf(
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
+  if ((valueOf(contracted) ?? Infinity) < NARROW && isAddend(hit, operand)) return null;
   const when = independent(needed(candidate.when, ways));
   const shown = standing(
     plain(common(when, ways)),
@@ -224,6 +225,11 @@ function isVector({ carrier, via }: SinkHit, operand: Operand, { kind, operands 
 /** Whole sets of keys and values that were joined along the batch, as for guidance: no few rows among others. */
 const isBatched = (hit: SinkHit, { value }: Operand, code: RuleCode): boolean =>
   code === 'IKB201' && value.form?.axis === hit.axis;
+
+/** An origin to which directions are added, a centre: of a few columns, it is part of coordinates that differ from row to row. */
+const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
+  via === 'block' &&
+  (value.form?.blocks.some(({ terms }) => terms.length > 1 && terms.some((t) => t.factors.includes(carrier))) ?? false);
 
 /** Rows put behind those of another operand of activations, such as a bias key: few, as class tokens are. */
 const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: LinearForm | null): boolean =>

@@ -3,8 +3,8 @@ import { rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis, mapAxes } from '..
 import { constant } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
-import { argument, asDim, asTensor, placeOf } from './access';
-import { inheritedLayer, knownBase, subclassed } from './containers';
+import { allocate, argument, asDim, asTensor, placeOf } from './access';
+import { MODULES, inheritedLayer, knownBase, subclassed } from './containers';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
@@ -119,6 +119,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (REGISTERS.test(name) || (item.holds && GROWS.test(name))) return { kind: 'method', owner: value, name };
   if (RETURNS_MODULE.test(name) && isCalled(node) && run.isModule(item.model))
     return { kind: 'method', owner: value, name };
+  if (name === MODULES && run.isModule(item.model))
+    return allocate({ kind: 'dict', entries: item.attributes, open: true, tag: MODULES }, frame);
   if (name === '__class__') return { kind: 'class', model: item.model };
   // Of a wrapper for several devices, which is taken for what it wraps.
   if (name === 'module' && run.isModule(item.model)) return value;

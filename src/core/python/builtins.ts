@@ -170,11 +170,15 @@ const withoutFirst = (args: Args): Args => ({
   ),
 });
 
-/** `f'layer{i}'` and `'layer%d' % i`: one name for all that it makes, which no attribute has otherwise. */
-function templateOf(node: Node | undefined): string | null {
+/** `f'layer{i}'`, `'layer%d' % i` and `'layer' + str(i)`: one name for all that it makes, which no attribute has otherwise. */
+export function templateOf(node: Node | undefined): string | null {
   const text = node ? textOf(node) : '';
-  const found = /^f(['"])([^'"]*)\1$|^(['"])([^'"]*)\3 *% *[\w.]+$/.exec(text);
-  const template = (found?.[2] ?? found?.[4])?.replace(/\{[^}]*\}|%[ds]/g, '{}');
+  const found = /^f(['"])([^'"]*)\1$|^(['"])([^'"]*)\3 *(% *[\w.]+|\+ *str\([\w.]+\))$/.exec(text);
+  const [, , formatted, , first, number = ''] = found ?? [];
+  const template = (formatted ?? (number.startsWith('+') ? `${first ?? ''}{}` : first))?.replace(
+    /\{[^}]*\}|%[ds]/g,
+    '{}',
+  );
   return template?.includes('{}') === true ? template : null;
 }
 

@@ -17,7 +17,7 @@ import type { Frame, Run } from './run';
 import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type LayerValue, type Value, args as argsOf, int, tuple } from './value';
+import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, tuple } from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -132,10 +132,16 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (layer) return constructLayer(layer, args, node);
   if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
   if (/^(collections|typing)\.OrderedDict$/.test(path)) return dictOf(args, frame, run);
+  if (isOfNumbers(path, args)) return NUMBER;
   const foreign = FOREIGN.test(path);
   if (foreign) return unknown('', true);
   return callUnknown(args, node, frame, run);
 }
+
+/** `math.sqrt(dim)`, `np.sqrt(2)`: a number, by which a tensor may be scaled. */
+const isOfNumbers = (path: string, { positional: [only, ...more] }: Args): boolean =>
+  /^(math|np|numpy)\.(sqrt|log|log2|log10|exp|sin|cos|tan|pow|power)$/.test(path) &&
+  (path.startsWith('math.') || [only, ...more].every((value) => value?.kind === 'int' || value?.kind === 'number'));
 
 export const FOREIGN =
   /^(numpy|np|tensorflow|tf|jax|jnp|pandas|pd|random|os|math|re|json|itertools|collections|sys|time|logging|scipy|cv2|PIL|cupy|mindspore|paddle|mxnet|chainer|keras)(\.|$)/;

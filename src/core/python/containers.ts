@@ -34,6 +34,9 @@ export function container(name: string, args: Args, frame: Frame, run: Run): Val
   return allocate({ kind: 'list', items, open, tag: name }, frame);
 }
 
+/** The dictionary in which a module keeps its parts by their names. */
+export const MODULES = '_modules';
+
 /** A class without an own forward that derives from a known module class is that module. */
 export function knownBase(model: ClassModel, run: Run, frame: Frame): string | null {
   for (const value of basesOf(model, run, frame)) {

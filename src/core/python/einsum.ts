@@ -7,11 +7,30 @@ import { type View, applyView } from '../tensor/views';
 import { argument, argumentNode, asString, asTensor, placeOf } from './access';
 import { type Applied, asHits, emit } from './applied';
 import type { Operand, SinkHit } from './run';
-import type { Value } from './value';
+import type { Args, Value } from './value';
 
-export function einsum(applied: Applied): Value {
-  const { args, run, node } = applied;
+/** `einops.einsum(a, b, 'batch i, j i -> batch j')`: the pattern last, and words for letters. */
+function einopsCall({ args }: Applied): Args | null {
+  const pattern = args.positional.length > 1 ? asString(args.positional[args.positional.length - 1]) : null;
+  if (pattern === null) return null;
+  const names = new Map<string, string>();
+  const letter = (name: string): string => {
+    const known = names.get(name) ?? String.fromCharCode((names.size < 26 ? 97 : 39) + names.size);
+    names.set(name, known);
+    return known;
+  };
+  const equation = pattern.replace(/\s*(\w+)\s*/g, (_, name: string) => letter(name));
+  const nodes = new Map([...args.nodes].map(([key, at]) => [typeof key === 'number' ? key + 1 : key, at] as const));
+  return { ...args, positional: [{ kind: 'string', value: equation }, ...args.positional.slice(0, -1)], nodes };
+}
+
+export function einsum(called: Applied): Value {
+  const rearranged = called.operator.name === 'einops_einsum' ? einopsCall(called) : called.args;
+  const { node, run } = called;
   const place = placeOf(node);
+  if (!rearranged) return tensor(UNKNOWN_SHAPE, { place });
+  const applied = { ...called, args: rearranged };
+  const { args } = applied;
   const equation = asString(argument(args, 0, 'equation'))?.replace(/\s/g, '') ?? null;
   const parsed = equation === null ? null : /^([a-zA-Z,]+)->([a-zA-Z]*)$/.exec(equation);
   if (!parsed) return tensor(UNKNOWN_SHAPE, { place });

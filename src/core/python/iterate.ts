@@ -21,7 +21,29 @@ export function passes(over: Value, node: Node, frame: Frame, run: Run): { value
   if (!listed) return { values: [unknown()], open: true };
   const { items } = listed;
   if (items.length === 0) return { values: listed.open ? [unknown()] : [], open: listed.open };
-  return { values: items.slice(0, 4), open: listed.open || items.length > 4 };
+  const values = [...items.slice(0, FEW), ...unlike(items, frame)];
+  return { values, open: listed.open || items.length > values.length };
+}
+
+/** Items of a list that a loop is run for; behind them those of a kind that is not among these. */
+const FEW = 4;
+const MOST = 16;
+
+function unlike(items: readonly Value[], frame: Frame): readonly Value[] {
+  if (items.length <= FEW) return [];
+  const seen = new Set(items.slice(0, FEW).map((item) => kindOf(item, frame)));
+  return items.slice(FEW, MOST).filter((item) => {
+    const kind = kindOf(item, frame);
+    const isNew = kind !== null && !seen.has(kind);
+    seen.add(kind);
+    return isNew;
+  });
+}
+
+/** The class of a module. */
+function kindOf(value: Value, frame: Frame): unknown {
+  const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : null;
+  return item?.kind === 'object' ? item.model : null;
 }
 
 /** `[x for _ in range(n)]`: how often a list holds the one value that is in it; null where each pass makes one of its own. */

@@ -4,7 +4,8 @@ import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } fr
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
-import { ANY_KEY } from './builtins';
+import { ANY_KEY, templateOf } from './builtins';
+import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, named } from './gather';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -24,7 +25,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
       if (item?.kind === 'dict' && only) {
         const at = run.evaluate(only, frame);
         if (at.kind === 'unknown' && at.id === item.last) return item.entries.get(ANY_KEY) ?? unknown();
-        const key = asString(at);
+        const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
         const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
         return found ?? (any && another(any, key)) ?? unknown();

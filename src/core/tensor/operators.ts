@@ -124,6 +124,7 @@ export const OPERATORS: readonly Operator[] = [
   ...row('matmul', 'operator.matmul', 'matmul', 'input other'),
   ...row('matmul-add', 'tm', 'addmm baddbmm', 'bias input other'),
   ...row('einsum', 't', 'einsum', 'equation *operands', 'Einsum'),
+  ...row('einsum', 'einops.einsum', 'einops_einsum', '*operands'),
   ...row('convolution', 'n:Conv1d n:Conv2d n:Conv3d n:ConvModule', 'conv', 'input', 'Conv'),
   ...row('functional-convolution', 'f', 'conv1d conv2d conv3d', 'input weight bias stride padding'),
   ...row('bilinear', 'f n:Bilinear', 'bilinear', 'input1 input2'),

@@ -1,6 +1,6 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { ALL, type MappedAxis, merge, split } from './axis-map';
-import { type Dim, ONE, divide, equal, isOne, multiply, product } from './dim';
+import { type Dim, ONE, divide, equal, isOne, multiply, product, valueOf } from './dim';
 import {
   ONE_AXIS,
   axisAt,
@@ -114,7 +114,9 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     // Same number of axes, sizes that cannot be compared: the view most likely renames them.
     const pairs = from.every((axis, i) => equal(axis.dim, into[i] ?? null) !== false);
     const isPlain = from.every((axis) => axis.replica === null);
-    const merged = isPlain && from.some((a, i) => sizes[front + i] !== 'rest' && isMultiple(into[i] ?? null, a.dim));
+    const agrees = equal(product(from.map((axis) => axis.dim)), product(into)) === true;
+    const merged =
+      (isPlain || agrees) && from.some((a, i) => sizes[front + i] !== 'rest' && isMultiple(into[i] ?? null, a.dim));
     if (pairs && !merged) {
       if (from.some((axis) => axis.replica)) assumptions.push('the view keeps the order of the axes');
       front += from.length;
@@ -137,7 +139,8 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     origin.push(...(group.from.length === 1 && group.to.length === 1 ? [at] : group.to.map(() => null)));
     at += group.from.length;
   }
-  const keep = (axis: Axis, size: Dim): Axis => ({ ...axis, dim: axis.dim ?? size });
+  // A number that the view names says more than the name of a size.
+  const keep = (axis: Axis, size: Dim): Axis => ({ ...axis, dim: valueOf(size) === null ? (axis.dim ?? size) : size });
   const head = [
     ...axes.slice(0, front).map((axis, i) => keep(axis, to[i] ?? null)),
     ...middle,
@@ -234,8 +237,20 @@ function regroup({ from, to }: Group): readonly Axis[] {
     return [{ ...merged, dim: merged.dim ?? size }];
   }
   if (from.length === 1 && only) return splitAxis(only, to);
+  const parts = from.flatMap(copiesApart);
+  if (parts.length > from.length) return grouped(parts, to).flatMap(regroup);
   // Several into several, unaligned. Merge, then split: right whenever the products are known.
   return splitAxis(mergeAxes(from), to);
+}
+
+/** An axis of whole copies one after the other, or of rows with their copies behind them, as the two axes that it is made of. */
+function copiesApart(axis: Axis): readonly Axis[] {
+  const { replica } = axis;
+  const source = replica?.map.kind === 'cycle' ? replica.map.source : (replica?.source ?? null);
+  const count = replica && divide(axis.dim, source);
+  if (!count || isOne(source)) return [axis];
+  if (replica.map.kind === 'cycle') return splitAxis(axis, [count, source]);
+  return replica.map.kind === 'blocks' ? splitAxis(axis, [source, count]) : [axis];
 }
 
 export function splitAxis(axis: Axis, to: readonly Dim[]): readonly Axis[] {

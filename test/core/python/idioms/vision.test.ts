@@ -70,4 +70,94 @@ module Model(d):
         features = over(lambda t: t.repeat_interleave(n, dim=0), {'single': single, 'pair': pair})  #! IKB102 -> fc
         return self.fc(features['single'])  #= fc
 `,
+  'layers under names that are put together': `
+module Colour(dims):
+    self.count = len(dims)
+    for i in range(0, self.count - 1):
+        layer = nn.Linear(dims[i], dims[i + 1])
+        setattr(self, 'layer' + str(i), layer)
+    def forward(self, points, directions):
+        x = torch.cat([points, directions], dim=-1)
+        for i in range(0, self.count - 1):
+            layer = getattr(self, 'layer' + str(i))
+            x = layer(x)  #= layer
+        return x
+module Scene(config):
+    self.colour = Colour(**config)
+    def forward(self, rays, points, n):
+        directions = rays.unsqueeze(1).repeat(1, n, 1)  #! IKB101 -> layer
+        return self.colour(points, directions.reshape(-1, 3))
+`,
+  'layers taken from the dictionary of parts': `
+module Stack(d, depth):
+    self.depth = depth
+    for i in range(depth):
+        self.add_module('block_%d' % i, nn.Linear(2 * d, d))
+    def forward(self, x, code):
+        code = code.unsqueeze(1).expand(-1, x.shape[1], -1)  #! IKB101 -> block
+        x = torch.cat([x, code], dim=-1)
+        for i in range(self.depth):
+            x = self._modules['block_%d' % i](x)  #= block
+        return x
+`,
+  'two axes made one and a one behind them': `
+module Denoiser(d):
+    self.fc = nn.Linear(d + 1, d)
+    def forward(self, t, x):
+        b, n, d = x.shape
+        time = t.view(b, 1).repeat(1, n)  #! IKB101 -> fc
+        time = time.view(b * n, 1)
+        return self.fc(torch.cat([x.view(b * n, d), time], dim=1))  #= fc
+`,
+  'origins of rays to which directions are added': `
+module Field(d):
+    self.fc = nn.Linear(3, d)
+    def forward(self, origins, rays, depths):
+        b, n, _ = rays.shape
+        origins = origins.unsqueeze(1).repeat(1, n, 1).reshape(-1, 3)
+        points = origins.unsqueeze(1) + depths.unsqueeze(2) * rays.reshape(-1, 3).unsqueeze(1)
+        return self.fc(points.reshape(-1, 3))
+`,
+  'parameters that a number scales': `
+import math
+module Tokens(d, n):
+    gain = 1.0 / math.sqrt(d)
+    self.token = nn.Parameter(gain * torch.randn(1, 1, d))
+    self.places = nn.Parameter(gain * torch.randn(1, n, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.size(0), -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.fc(x + self.places)  #= fc
+`,
+  'a fifth branch of its own kind': `
+class Dilated(nn.Sequential):
+    def __init__(self, c, rate):
+        super().__init__(nn.Conv2d(c, 32, 3, padding=rate, dilation=rate), nn.ReLU())
+class Context(nn.Sequential):
+    def __init__(self, c):
+        super().__init__(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, 32, 1))
+    def forward(self, x):
+        size = x.shape[-2:]
+        for part in self:
+            x = part(x)
+        return F.interpolate(x, size=size)  #! IKB101 -> project
+module Pyramid(c):
+    branches = [nn.Conv2d(c, 32, 1), Dilated(c, 6), Dilated(c, 12), Dilated(c, 18), Context(c)]
+    self.branches = nn.ModuleList(branches)
+    self.project = nn.Conv2d(160, 32, 1)
+    def forward(self, x):
+        made = []
+        for branch in self.branches:
+            made.append(branch(x))
+        return self.project(torch.cat(made, dim=1))  #= project
+`,
+  'memory beside values, in an equation of words': `
+from einops import einsum
+module Attend(heads, n, d):
+    self.memory = nn.Parameter(torch.zeros(heads, n, d))
+    def forward(self, weights, v):
+        memory = repeat(self.memory, 'h m d -> b h m d', b=v.shape[0])  #! IKB301 -> mixed
+        v = torch.cat((memory, v), dim=-2)
+        return einsum(weights, v, 'batch h i j, batch h j d -> batch h i d')  #= mixed
+`,
 });
