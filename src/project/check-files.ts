@@ -39,7 +39,7 @@ export function createFileChecker(
   share = 1,
 ): (path: string) => FileOutcome {
   const files = fileSource(root, share);
-  const collect = createCollector();
+  const collect = createCollector(share);
   return (path) => {
     const outcome = checkFile(engine, root, path, options, files);
     collect();
