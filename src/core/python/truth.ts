@@ -131,24 +131,21 @@ function noneness(value: Value): boolean | null {
   }
 }
 
-/** A condition, and whether variables are in it: those are a frame's own; what only reads self is the same in every method. */
-interface KnownCondition {
-  readonly condition: Condition;
-  readonly isOwn: boolean;
-}
-
-const conditions = new WeakMap<Node, KnownCondition>();
+/** A condition as it is in frames of each depth: variables are a frame's own; what only reads self is the same in every method. */
+const conditions = new WeakMap<Node, Condition[]>();
 
 /** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
 export function conditionOf(node: Node, frame: Frame): Condition {
-  let known = conditions.get(node);
-  if (!known) {
-    const condition = makeCondition(node, frame);
-    known = { condition, isOwn: VARIABLE.test(condition.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, '')) };
+  const known = conditions.get(node) ?? [];
+  let condition = known[frame.depth];
+  if (!condition) {
+    const made = makeCondition(node, frame);
+    const isOwn = VARIABLE.test(made.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, ''));
+    condition = isOwn ? { ...made, key: `${made.key}#${frame.depth}` } : made;
+    known[frame.depth] = condition;
     conditions.set(node, known);
   }
-  const { condition, isOwn } = known;
-  return isOwn ? { ...condition, key: `${condition.key}#${frame.depth}` } : condition;
+  return condition;
 }
 
 const VARIABLE = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/;
