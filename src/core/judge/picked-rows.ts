@@ -10,6 +10,8 @@ export const meetsOwnMatrix = ({ edges, helper }: Replica, code: RuleCode): bool
 /** `x[batch]` picks the graph of each node, or the rows of a mini-batch: picked rows beside nothing but picked rows are taken for the latter. Beside features of the nodes they are copies. */
 export function mayBeMiniBatch({ map, evidence }: Replica, form: LinearForm | null): boolean {
   if (evidence !== 'named' || map.kind !== 'indexed' || !GRAPH_OF_NODE.test(map.index)) return false;
+  // A field of what holds several graphs in one.
+  if (map.index.endsWith('.batch')) return false;
   const terms = (form?.blocks ?? []).flatMap((block) => block.terms);
   return !terms.some((term) => !term.replicated);
 }

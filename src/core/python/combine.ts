@@ -17,7 +17,8 @@ import {
 } from '../tensor/shape';
 import type { Axis, Place, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
-import { asDim, asSizes, asTensor, opaque } from './access';
+import { asDim, asSizes, asTensor, nodeAt, opaque } from './access';
+import { childOf, textOf } from './syntax';
 
 import type { Frame, Run } from './run';
 import { type Args, type Value } from './value';
@@ -35,7 +36,7 @@ export function concatenateValues(
   const values = listed.items.map((v) => asTensor(v, run) ?? opaque(place));
   const [first] = values;
   if (!first) return opaque(place);
-  const count = copiesIn(listed, values);
+  const count = namesOthers(place) ? null : copiesIn(listed, values);
   if (count && dim >= 0) return repeatedAlong(first, dim, count, place);
   if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
@@ -76,6 +77,14 @@ function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {
 interface Listed {
   readonly open: boolean;
   readonly times?: Dim;
+}
+
+/** A list whose items are called by several names: that they are the same is so in the first pass of a loop at most. */
+function namesOthers(place: Place): boolean {
+  const node = nodeAt(place);
+  const list = node?.kind === 'call' ? childOf(node, 'arguments')?.children[0] : null;
+  const names = list?.kind === 'list' || list?.kind === 'tuple' ? list.children : [];
+  return names.length > 1 && names.every(({ kind }) => kind === 'identifier') && new Set(names.map(textOf)).size > 1;
 }
 
 /** How often a list holds the one tensor that is in it: `[x, x, x]` or `[x] * n`. */

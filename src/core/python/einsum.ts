@@ -24,6 +24,22 @@ function einopsCall({ args }: Applied): Args | null {
   return { ...args, positional: [{ kind: 'string', value: equation }, ...args.positional.slice(0, -1)], nodes };
 }
 
+const SPARE = 'ZYXWVU';
+
+/** `...` as letters of its own: as many as the operand of known rank has axes in front, or behind. */
+function withoutDots(equation: string, args: Args): string | null {
+  const terms = equation.split('->')[0]?.split(',') ?? [];
+  const counts = terms.flatMap((term, i) => {
+    const value = args.positional[i + 1];
+    const rank = term.includes('...') && value?.kind === 'tensor' ? rankOf(value.shape) : null;
+    return rank === null ? [] : [rank - term.replace('...', '').length];
+  });
+  const [count, ...more] = counts;
+  if (count === undefined || count < 0 || count > SPARE.length || more.some((n) => n !== count)) return null;
+  const letters = SPARE.slice(0, count);
+  return /[U-Z]/.test(equation) ? null : equation.replaceAll('...', letters);
+}
+
 export function einsum(called: Applied): Value {
   const rearranged = called.operator.name === 'einops_einsum' ? einopsCall(called) : called.args;
   const { node, run } = called;
@@ -32,7 +48,8 @@ export function einsum(called: Applied): Value {
   const applied = { ...called, args: rearranged };
   const { args } = applied;
   const equation = asString(argument(args, 0, 'equation'))?.replace(/\s/g, '') ?? null;
-  const parsed = equation === null ? null : /^([a-zA-Z,]+)->([a-zA-Z]*)$/.exec(equation);
+  const written = equation?.includes('...') === true ? withoutDots(equation, args) : equation;
+  const parsed = written === null ? null : /^([a-zA-Z,]+)->([a-zA-Z]*)$/.exec(written);
   if (!parsed) return tensor(UNKNOWN_SHAPE, { place });
   const inputs = (parsed[1] ?? '').split(',');
   const output = parsed[2] ?? '';

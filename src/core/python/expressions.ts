@@ -261,8 +261,15 @@ function booleanOperator(node: Node, frame: Frame, run: Run): Value {
   // A size is not zero: `hidden or width` is hidden, where one is given.
   if (truth === !isAnd || (truth === null && !isAnd && first.kind === 'int')) return first;
   const second = run.evaluate(right, frame);
+  // What makes layers unless something else is asked for: `norm_layer or nn.LayerNorm`.
+  if (!isAnd && first.kind === 'unknown' && makesLayers(second)) return second;
   return truth === isAnd ? second : first.kind === 'bool' || second.kind === 'bool' ? TRUTH : unknown();
 }
+
+const makesLayers = (value: Value): boolean =>
+  value.kind === 'class' ||
+  (value.kind === 'partial' && makesLayers(value.target)) ||
+  (value.kind === 'name' && /(^|\.)nn\.[A-Z]\w*$/.test(value.path));
 
 function conditional(node: Node, frame: Frame, run: Run): Value {
   const [yes, test, no] = node.children;

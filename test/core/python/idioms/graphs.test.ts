@@ -82,4 +82,12 @@ module Joined(d):
         rows = torch.cat([g.expand(n, -1) for g, n in zip(graphs, counts)], dim=0)  #! IKB101 -> fc
         return self.fc(torch.cat([nodes, rows], dim=1))  #= fc
 `,
+  'a summary of each graph, given to its nodes alone': `
+from torch_geometric.nn import global_mean_pool
+module Pairs(d):
+    self.weight = nn.Parameter(torch.zeros(d, d))
+    def forward(self, h, summary, data):
+        summary = summary[data.batch]  #! IKB102 -> product
+        return (h * torch.matmul(summary, self.weight)).sum(dim=1)  #= product
+`,
 });

@@ -160,4 +160,33 @@ module Attend(heads, n, d):
         v = torch.cat((memory, v), dim=-2)
         return einsum(weights, v, 'batch h i j, batch h j d -> batch h i d')  #= mixed
 `,
+  'a norm unless another one is asked for': `
+from functools import partial
+module Tokens(d, norm=None):
+    norm = norm or partial(nn.LayerNorm, eps=1e-6)
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.norm = norm(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> fc
+        return self.fc(self.norm(torch.cat([token, x], dim=1)))  #= fc
+`,
+  'an equation that leaves the axes in front open': `
+def kernel(data, projection):
+    b, h, *_ = data.shape
+    projection = repeat(projection, 'j d -> b h j d', b=b, h=h)  #! IKB301 -> features
+    return torch.einsum('...id,...jd->...ij', data, projection)  #= features
+`,
+  'what was an input before the first pass of a loop': `
+module Skips(d, depth):
+    self.layers = nn.ModuleList([nn.Linear(d, d) for _ in range(depth)])
+    self.skips = [4]
+    def forward(self, x):
+        h = x
+        for i, layer in enumerate(self.layers):
+            if i in self.skips:
+                h = torch.cat([h, x], dim=-1)
+            h = layer(h)
+        return h
+`,
 });
