@@ -87,10 +87,11 @@ export function createJudge(): Judge {
 }
 
 const rank = ({ event, hit, materialized, when, guarded }: Candidate): number =>
-  (materialized ? 8 : 0) +
-  (hit.via === 'rows' ? 0 : 4) +
-  (isLocal(event, hit) ? 2 : 0) +
-  (when.length === 0 && !guarded ? 1 : 0);
+  (materialized ? 16 : 0) +
+  (hit.via === 'rows' ? 0 : 8) +
+  (isLocal(event, hit) ? 4 : 0) +
+  (when.length === 0 ? 2 : 0) +
+  (guarded ? 0 : 1);
 
 /**
  * The first sink that a replica reaches counts, unless a later one says more. One in the same function says more only
@@ -177,7 +178,7 @@ function matchOf(
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
     facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
     when: shown,
-    partly: shown.length < when.length,
+    partly: shown.length < when.length || (candidate.guarded && !isLocal(event, hit)),
     first: isFirstPass(origin, event.node),
     bindings,
     size: (dim) => bound(name(dim), bindings),

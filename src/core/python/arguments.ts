@@ -175,14 +175,18 @@ export function unknownParameters(
 function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): Tensor | null {
   if (!/^(message|edge_update)$/.test(name) || !/\w_[ij]$/.test(parameter) || !owner) return null;
   if (!/\bMessagePassing\b|\bself\.propagate\(/.test(textOf(owner.node))) return null;
-  const use = node.children.length > 0 && firstUse(childOf(node, 'body'), parameter);
+  const body = node.children.length > 0 ? childOf(node, 'body') : null;
+  const use = firstUse(body, parameter, false) ?? firstUse(body, parameter, true);
   return use ? gatheredAlongEdges(parameter, 'edge_index', placeOf(use)) : null;
 }
 
-function firstUse(node: Node | null, name: string): Node | null {
-  if (!node || (node.kind === 'identifier' && textOf(node) === name)) return node;
+/** A plain assignment may be there for the sake of another branch: it is a use only where there is no other. */
+function firstUse(node: Node | null, name: string, orAlias: boolean): Node | null {
+  if (!node) return null;
+  if (node.kind === 'identifier' && textOf(node) === name)
+    return orAlias || node.field !== 'right' || node.parent?.kind !== 'assignment' ? node : null;
   for (const child of node.children) {
-    const found = firstUse(child, name);
+    const found = firstUse(child, name, orAlias);
     if (found) return found;
   }
   return null;

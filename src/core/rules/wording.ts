@@ -7,8 +7,16 @@ import { hasWord } from '../python/words';
 
 const MAX = 40;
 
+/** As it would stand on one line. */
+export const onOneLine = (text: string): string =>
+  text
+    .replace(/\\\r?\n\s*/g, '')
+    .replace(/([([])\s*\n\s*/g, '$1')
+    .replace(/,?\s*\n\s*(?=[)\]])/g, '')
+    .replace(/\s+/g, ' ');
+
 export const short = (text: string): string => {
-  const flat = text.replace(/\s+/g, ' ');
+  const flat = onOneLine(text);
   return flat.length <= MAX ? flat : `${flat.slice(0, MAX - 1)}…`;
 };
 
@@ -46,7 +54,7 @@ export const sinkText = (match: Match): string => {
 /** What is called, or the operator with its operands. */
 const calleeText = (node: Node): string => {
   const fn = node.children.find((c) => c.field === 'function') ?? node;
-  const text = textOf(fn).replace(/\s+/g, ' ');
+  const text = onOneLine(textOf(fn));
   const method = fn.kind === 'attribute' ? fn.children.find((c) => c.field === 'attribute') : undefined;
   // Of a long receiver its method says more than its beginning.
   return text.length > MAX && method ? `\`….${short(textOf(method))}\`` : `\`${short(text)}\``;

@@ -130,4 +130,39 @@ describe('messages', () => {
     ['k = user.repeat_interleave(n, dim=0)', 'return F.scaled_dot_product_attention(item, k, item)'],
     /all copies hold the same keys:/,
   );
+  check(
+    'write an expression of several lines on one',
+    ['u = user[', '    :n', '].\\', '    repeat_interleave(n, dim=0)', 'return self.fc(torch.cat([u, item], dim=-1))'],
+    /^`user\[:n\]` is copied/,
+  );
+  check(
+    'say that the product may not be reached where it stands on a branch of another function',
+    [
+      'def project(x):',
+      '    if self.deep:',
+      '        x = self.fc(x)',
+      '    return x',
+      'u = user.repeat_interleave(n, dim=0)',
+      'return project(torch.cat([u, item], dim=-1))',
+    ],
+    /`self\.fc` \(on some paths\);/,
+  );
+  it('say of what a graph library hands over that it is gathered once per edge', async () => {
+    const [finding] = await findingsOf(
+      [
+        'import torch.nn as nn',
+        'from torch_geometric.nn import MessagePassing',
+        'class Conv(MessagePassing):',
+        '    def __init__(self):',
+        '        super().__init__()',
+        '        self.fc = nn.Linear(8, 8)',
+        '    def message(self, x_j):',
+        '        h = x_j',
+        '        h = self.fc(x_j)',
+        '        return h',
+      ].join('\n'),
+    );
+    assert.match(finding?.message ?? '', /^`x_j` is gathered from the nodes once per edge before `self\.fc`;/);
+    assert.equal(finding?.line, 9);
+  });
 });
