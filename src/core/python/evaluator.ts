@@ -39,7 +39,7 @@ import { type Args, NONE, type Scope, type Value, name as nameOf } from './value
 
 const MAX_DEPTH = 8;
 /** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
-const MAX_BUILDING_DEPTH = 4;
+const MAX_BUILDING_DEPTH = 6;
 const MAX_STEPS = 20_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;

@@ -8,31 +8,39 @@ import { type Node, childOf, textOf } from './syntax';
 import { conditionOf, truthOf } from './truth';
 import { type Value, int, tuple } from './value';
 
+/** Passes of a loop, and items of a comprehension, which cost less: each is one expression. */
+const MAX_PASSES = 4;
+const MAX_ITEMS = 8;
+const MOST = 16;
+
 /** What a loop variable is bound to, pass by pass. Layers of a list each once; anything else a representative. */
-export function passes(over: Value, node: Node, frame: Frame, run: Run): { values: readonly Value[]; open: boolean } {
+export function passes(
+  over: Value,
+  node: Node,
+  frame: Frame,
+  run: Run,
+  most = MAX_PASSES,
+): { values: readonly Value[]; open: boolean } {
   if (over.kind === 'tensor') return { values: [applyView(over, select(0), placeOf(node))], open: true };
   if (over.kind === 'union') {
     // Whichever list it is: items of all of them, each once.
-    const lists = possible(over, frame.state.path).map((o) => passes(o.value, node, frame, run));
+    const lists = possible(over, frame.state.path).map((o) => passes(o.value, node, frame, run, most));
     const values = [...new Set(lists.flatMap((l) => l.values))].filter((v) => v.kind !== 'unknown');
-    return { values: values.length > 0 ? values.slice(0, 4) : [unknown()], open: lists.some((l) => l.open) };
+    return { values: values.length > 0 ? values.slice(0, most) : [unknown()], open: lists.some((l) => l.open) };
   }
   const listed = run.items(over, frame);
   if (!listed) return { values: [unknown()], open: true };
   const { items } = listed;
   if (items.length === 0) return { values: listed.open ? [unknown()] : [], open: listed.open };
-  const values = [...items.slice(0, FEW), ...unlike(items, frame)];
+  const values = [...items.slice(0, most), ...unlike(items, most, frame)];
   return { values, open: listed.open || items.length > values.length };
 }
 
-/** Items of a list that a loop is run for; behind them those of a kind that is not among these. */
-const FEW = 4;
-const MOST = 16;
-
-function unlike(items: readonly Value[], frame: Frame): readonly Value[] {
-  if (items.length <= FEW) return [];
-  const seen = new Set(items.slice(0, FEW).map((item) => kindOf(item, frame)));
-  return items.slice(FEW, MOST).filter((item) => {
+/** Behind the first few, those of a kind that is not among these. */
+function unlike(items: readonly Value[], few: number, frame: Frame): readonly Value[] {
+  if (items.length <= few) return [];
+  const seen = new Set(items.slice(0, few).map((item) => kindOf(item, frame)));
+  return items.slice(few, MOST).filter((item) => {
     const kind = kindOf(item, frame);
     const isNew = kind !== null && !seen.has(kind);
     seen.add(kind);
@@ -93,7 +101,7 @@ export function comprehension(node: Node, frame: Frame, run: Run): { items: read
     const left = childOf(clause, 'left');
     const right = childOf(clause, 'right');
     if (!left || !right) return;
-    const { values, open: more } = passes(run.evaluate(right, frame), right, frame, run);
+    const { values, open: more } = passes(run.evaluate(right, frame), right, frame, run, MAX_ITEMS);
     open ||= more;
     for (const value of values) {
       run.assign(left, value, frame);

@@ -283,8 +283,11 @@ function covering<T>(all: readonly T[], parts: (one: T) => readonly unknown[]): 
 
 /** The copies in a value by where they are made, and whatever else decides which code runs. */
 function distinction(value: Value): readonly unknown[] {
-  if (value.kind === 'tensor')
-    return replicasOf(value.shape).map((replica) => `${replica.origin.path}:${replica.origin.start}`);
+  if (value.kind === 'tensor') {
+    const own = replicasOf(value.shape).map((replica) => `${replica.origin.path}:${replica.origin.start}`);
+    const atoms = value.form?.blocks.flatMap((block) => block.terms.flatMap((term) => term.factors)) ?? [];
+    return [...own, ...atoms.flatMap(distinction)];
+  }
   if (value.kind === 'tuple') return value.items.flatMap(distinction);
   return matters(value) ? [value] : [];
 }

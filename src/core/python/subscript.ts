@@ -61,8 +61,13 @@ const MAX_CLASSES = 4;
 function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undefined {
   const values = [...entries.values()];
   if (values.length < 2) return values[0];
-  if (values.some((value) => value.kind !== 'class')) return undefined;
-  const options = [...entries].slice(0, MAX_CLASSES).map(([key, value]) => {
+  const makes = (value: Value): boolean =>
+    value.kind === 'class' || (value.kind === 'name' && /\bnn\.[A-Z]/.test(value.path));
+  // A string or None among them stands for what is made elsewhere.
+  if (values.some((value) => !makes(value) && value.kind !== 'string' && value.kind !== 'none')) return undefined;
+  const made = [...entries].filter(([, value]) => makes(value));
+  if (made.length < 2) return undefined;
+  const options = made.slice(0, MAX_CLASSES).map(([key, value]) => {
     const text = `${textOf(index)} == '${key}'`;
     return { value, when: [{ key: text, text, holds: true }] };
   });

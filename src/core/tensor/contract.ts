@@ -36,8 +36,13 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
       for (const factor of term.factors) {
         for (const { axis, replica } of axesWithReplica(factor)) {
           if (axis === at) continue;
+          // Multiplied by a number for each position, rows are copies for products along the blocks alone.
+          if (!along && replica.scaled) continue;
           if (product && !term.factors.every((f) => knownAxis(f.shape, axis)?.replica)) continue;
-          hits.push({ replica, axis, via: along ? 'block' : 'rows', carrier: factor });
+          const via = along ? 'block' : 'rows';
+          hits.push({ replica, axis, via, carrier: factor });
+          if (!product)
+            hits.push(...replica.also.map((other) => ({ ...beside(other, replica, axis, factor), via }) as Hit));
         }
         if (!product || term.factors.every((f) => f.picked.length > 0)) hits.push(...picks(factor));
       }

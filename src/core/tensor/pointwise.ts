@@ -257,7 +257,8 @@ export function multiply(values: readonly Tensor[], place: Place): Tensor {
     [first, second],
     [second, first],
   ] as const) {
-    if (carriesReplica(value) && scalesRows(by) && !carriesReplica(by)) return scaleRows(value, by, place);
+    if (carriesReplica(value) && (scalesRows(by) || scalesBlocks(value, by)) && !carriesReplica(by))
+      return scaleRows(value, by, place);
   }
   if (!carriesReplica(first) && !carriesReplica(second)) return plain;
   if (first.form || second.form) return plain;
@@ -270,6 +271,13 @@ export function multiply(values: readonly Tensor[], place: Place): Tensor {
 
 /** One number per row: the last axis has size 1 (the contracted one, for whatever follows). */
 const scalesRows = (t: Tensor): boolean => isOne(knownAxis(t.shape, -1)?.dim ?? null);
+
+/** One number for all blocks of a concatenation: a mask over positions, beside channels that were joined. */
+const scalesBlocks = ({ form, shape }: Tensor, by: Tensor): boolean =>
+  form !== null &&
+  form.axis !== null &&
+  (shape.exact ? by.shape.exact || form.axis === 1 : !by.shape.exact) &&
+  isOne(knownAxis(by.shape, form.axis)?.dim ?? null);
 
 function scaleRows(t: Tensor, by: Tensor, place: Place): Tensor {
   const mark = writtenAt(place, 'multiplication writes the copy');

@@ -191,4 +191,12 @@ class Ranker(nn.Module):
 def build(head):
     return Ranker(Scaled(8), head)
 `,
+  'channels behind a mask over positions, which are then contracted': `
+module Mixer(n):
+    self.mix = nn.Linear(n, n)
+    def forward(self, x, speaker, lengths, n):
+        mask = torch.unsqueeze(torch.arange(x.size(2))[None] < lengths[:, None], 1).to(x.dtype)
+        x = torch.cat([x, speaker.repeat_interleave(n, dim=0)], dim=1)
+        return self.mix(x * mask)
+`,
 });

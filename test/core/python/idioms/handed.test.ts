@@ -163,4 +163,48 @@ class Learner:
     def learn(self, seen, actions):
         return scores(self.critic, seen, actions)
 `,
+  'five constructors deep': `
+module Attention(d):
+    self.query = nn.Linear(d, d)
+    def forward(self, x):
+        return self.query(x)  #= query
+
+module Stage(d):
+    self.attention = Attention(d)
+    def forward(self, x):
+        return self.attention(x)
+
+module Layer(d):
+    self.stage = Stage(d)
+    def forward(self, x):
+        return self.stage(x)
+
+module Decoder(d, n):
+    self.layers = nn.ModuleList()
+    for i in range(n):
+        self.layers.append(Layer(d))
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+module Model(d, n):
+    self.token = nn.Parameter(torch.zeros(1, n, d))
+    self.decoder = Decoder(d, n)
+    def forward(self, x):
+        return self.decoder(self.token.repeat(x.shape[0], 1, 1))  #! IKB102 -> query
+`,
+  'by a dict of classes of this file and of torch': `
+module Gate(d, out):
+    self.fc = nn.Linear(d, out)
+    def forward(self, x):
+        return self.fc(x)  #= gate
+
+KINDS = {'plain': nn.Linear, 'gate': Gate, 'other': 'other'}
+
+module Merge(kind, d, out):
+    self.layer = KINDS[kind](d, out)
+    def forward(self, x, n):
+        return self.layer(x.repeat_interleave(n, dim=0))  #! IKB102 -> layer  #= layer
+`,
 });

@@ -183,4 +183,47 @@ module Features(d, names):
             held[name] = self.embeddings[name](feed[name]).unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> b
         return self.fc(torch.stack([held[name] for name in self.names], dim=-2))  #= b
 `,
+  'channels that were joined, behind a mask over positions': `
+module Encoder(d):
+    self.query = nn.Conv1d(2 * d, d, 1)
+    def forward(self, x, speaker, lengths):
+        mask = torch.unsqueeze(torch.arange(x.size(2))[None] < lengths[:, None], 1).to(x.dtype)
+        x = torch.cat([x, speaker.unsqueeze(-1).repeat(1, 1, x.shape[-1])], dim=1)  #! IKB101 -> query
+        return self.query(x * mask)  #= query
+`,
+  'blocks of one map, each of which is reported': `
+module Critic(d):
+    self.first = nn.Linear(d, 64)
+    def forward(self, state, seen, others, n):
+        parts = [state.unsqueeze(2).repeat(1, 1, n, 1)]  #! IKB101 -> first
+        parts.append(seen.unsqueeze(2).repeat(1, 1, n, 1))  #! IKB101 -> first
+        joined = torch.cat(parts, dim=-1)
+        joined = repeat(joined, 'b t a f -> b t a e f', e=others.size(3))  #! IKB101 -> first
+        return self.first(torch.cat((joined, others), dim=-1))  #= first
+`,
+  'ways that differ in their blocks alone': `
+class Critic(nn.Module):
+    def __init__(self, args, d):
+        super().__init__()
+        self.args = args
+        self.n = args.agents
+        self.first = nn.Linear(d, 64)
+    def build(self, batch, t):
+        parts = [batch['state'].unsqueeze(2).repeat(1, 1, self.n, 1)]  #! IKB101 -> first
+        if self.args.seen:
+            parts.append(batch['seen'])
+        parts.append(batch['masked'])
+        if self.args.last:
+            if t == 0:
+                parts.append(batch['zero'].unsqueeze(2).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+            elif isinstance(t, int):
+                parts.append(batch['before'].unsqueeze(2).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+            else:
+                parts.append(batch['last'].unsqueeze(2).repeat(1, 1, self.n, 1))  #! IKB101 -> first
+        if self.args.ids:
+            parts.append(torch.eye(self.n).unsqueeze(0).unsqueeze(0).expand(batch.size, batch.steps, -1, -1))  #! IKB101 -> first
+        return torch.cat([x.reshape(batch.size, batch.steps, self.n, -1) for x in parts], dim=-1)
+    def forward(self, batch, t=None):
+        return self.first(self.build(batch, t))  #= first
+`,
 });
