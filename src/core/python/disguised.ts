@@ -1,12 +1,12 @@
 /** Broadcasts that go by other names: tensors expanded to each other's sizes, a product with ones, a sum with zeros. */
 import { ONE, isOne } from '../tensor/dim';
-import { mapReplicas, writtenAt } from '../tensor/pointwise';
+import { mapReplicas, multiply, writtenAt } from '../tensor/pointwise';
 import { type Size, expand } from '../tensor/replicate';
-import { UNKNOWN_SHAPE, rankOf, replicasOf, tensor } from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, rankOf, replicasOf, tensor } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
-import { asTensor, placeOf } from './access';
+import { argument, argumentNode, asTensor, placeOf } from './access';
 import type { Run } from './run';
-import { type Node, childOf } from './syntax';
+import { type Node, childOf, textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 
 /** `torch.broadcast_tensors`: views, each of its own argument. */
@@ -60,4 +60,12 @@ function expandToAll(t: Tensor, all: readonly Tensor[], place: Place): Tensor {
     return large ? large.dim : dims.length > 0 ? ONE : 'keep';
   });
   return expand(t, sizes, place);
+}
+
+/** `x.masked_fill(mask, 0)` of a mask over rows multiplies each by 0 or 1. */
+export function clearedRows(t: Tensor, args: Args, place: Place, run: Run): Tensor | null {
+  const mask = argument(args, 1, 'mask');
+  const by = mask && carriesReplica(t) ? asTensor(mask, run) : null;
+  const zero = argumentNode(args, 2, 'value');
+  return by && zero && /^0?\.?0*$/.test(textOf(zero)) ? multiply([t, { ...by, content: 'data' }], place) : null;
 }

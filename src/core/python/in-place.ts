@@ -15,7 +15,7 @@ export function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: 
     operator && operator.effect !== 'create-random'
       ? applyOperator({
           operator,
-          args: { ...args, positional: [t, ...args.positional] },
+          args: { ...args, positional: [t, ...args.positional], nodes: behind(args) },
           node,
           frame,
           run,
@@ -28,6 +28,10 @@ export function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: 
   overwrite(t, value, frame);
   return value;
 }
+
+/** Nodes of arguments that stand behind the tensor itself. */
+const behind = (args: Args): Args['nodes'] =>
+  new Map([...args.nodes].map(([key, node]) => [typeof key === 'number' ? key + 1 : key, node]));
 
 /** Of which each copy gets a gradient of its own: the copies are there for that. */
 export function leaf(t: Tensor, args: Args, frame: Frame): Value {

@@ -24,6 +24,7 @@ import { applySink } from './sinks';
 import { unknown } from './state';
 import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
+import { clearedRows } from './disguised';
 import { gathered, named } from './gather';
 import { concatenateValues, stackValues, created } from './combine';
 import { pooled, reduced, resized, rowWise } from './reduce';
@@ -135,6 +136,10 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       // With a condition alone, `where` is `nonzero`.
       if (operator.name === 'where' && args.positional.length === 1 && args.keywords.size === 0)
         return tuple([uniqueIds(place), uniqueIds(place), uniqueIds(place)], true);
+      if (operator.name === 'masked_fill') {
+        const cleared = clearedRows(t, args, place, run);
+        if (cleared) return cleared;
+      }
       return pointwise(
         [t, ...others(args, run)],
         place,

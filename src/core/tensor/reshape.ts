@@ -1,6 +1,6 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
-import { ALL, type MappedAxis, merge, split } from './axis-map';
-import { type Dim, ONE, divide, equal, isOne, multiply, product, valueOf } from './dim';
+import { type MappedAxis, merge, split } from './axis-map';
+import { type Dim, divide, equal, isOne, multiply, product, valueOf } from './dim';
 import {
   ONE_AXIS,
   axisAt,
@@ -13,7 +13,8 @@ import {
   tensor,
   withRank,
 } from './shape';
-import type { Axis, Form, Place, Replica, Shape, Tensor } from './value';
+import { type Merged, type Reshaped, splitLeading, splitTrailing } from './split-copies';
+import type { Axis, Form, Place, Replica, Tensor } from './value';
 
 export function mergeAxes(axes: readonly Axis[]): Axis {
   const [first, ...rest] = axes;
@@ -41,25 +42,6 @@ export function lost(axes: readonly Axis[]): Axis {
 interface Group {
   readonly from: readonly Axis[];
   readonly to: readonly Dim[];
-}
-
-/** `count` is null where more axes may be among them than are known. */
-interface Merged {
-  readonly first: number;
-  readonly count: number | null;
-  readonly to: number;
-}
-
-export interface Reshaped {
-  readonly shape: Shape;
-  /** Old position of each new axis that is an old one as a whole; null for merged and split ones. */
-  readonly origin: readonly (number | null)[];
-  /** Groups of old axes that became one: the first of them, how many, and where they went. */
-  readonly merged: readonly Merged[];
-  /** Things that were assumed rather than proved. */
-  readonly assumptions: readonly string[];
-  /** True when a replicated axis was merged or split with others: a view of an expanded axis cannot do that. */
-  readonly crosses: boolean;
 }
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
@@ -285,21 +267,8 @@ function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null 
   return null;
 }
 
-/** `cat([x] * n).view(n, ..)`: the copies become an axis of their own, the first. */
-function splitLeading({ shape: { head } }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
-  const [first] = head;
-  const [size, ...others] = sizes;
-  const replica = first?.replica;
-  if (!replica || replica.map.kind !== 'cycle' || !size || size === 'rest' || others.length === 0) return null;
-  const copies = divide(first.dim, replica.map.source);
-  if (!copies || equal(copies, size) !== true) return null;
-  const leading = { dim: size, replica: remapped(replica, { map: ALL, source: ONE, extent: size }) };
-  const axes = [leading, ...others.map((s) => freeAxis(s === 'rest' ? null : s))];
-  return { shape: exactShape(axes), origin: axes.map(() => null), merged: [], assumptions: [], crosses: true };
-}
-
 function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
-  const uncycled = splitLeading(t, sizes);
+  const uncycled = splitLeading(t, sizes) ?? splitTrailing(t, sizes);
   if (uncycled) return uncycled;
   const ranked = hiddenRank(t, sizes);
   if (ranked) return reshape(ranked, sizes);

@@ -199,4 +199,18 @@ module Mixer(n):
         x = torch.cat([x, speaker.repeat_interleave(n, dim=0)], dim=1)
         return self.mix(x * mask)
 `,
+  'rows that are filled, and columns that are cleared': `
+module Prosody(d):
+    self.lstm = nn.LSTM(2 * d, d, batch_first=True)
+    def filled(self, x, style, mask):
+        s = style.unsqueeze(1).expand(-1, x.shape[1], -1)
+        x = torch.cat([x, s], axis=-1)
+        x.masked_fill_(mask.unsqueeze(-1), 1.0)
+        return self.lstm(x)
+    def columns(self, x, style, mask):
+        s = style.unsqueeze(1).expand(-1, x.shape[1], -1)
+        x = torch.cat([x, s], axis=-1)
+        x.masked_fill_(mask, 0.0)
+        return self.lstm(x)
+`,
 });

@@ -226,4 +226,25 @@ class Critic(nn.Module):
     def forward(self, batch, t=None):
         return self.first(self.build(batch, t))  #= first
 `,
+  'rows that a mask clears, in place or not': `
+module Prosody(d):
+    self.lstm = nn.LSTM(2 * d, d, batch_first=True)
+    def in_place(self, x, style, mask):
+        s = style.unsqueeze(1).expand(-1, x.shape[1], -1)  #! IKB101 -> a
+        x = torch.cat([x, s], axis=-1)
+        x.masked_fill_(mask.unsqueeze(-1), 0.0)
+        return self.lstm(x)  #= a
+    def made(self, x, style, mask):
+        s = style.unsqueeze(1).expand(-1, x.shape[1], -1)  #! IKB101 -> b
+        x = torch.cat([x, s], axis=-1).masked_fill(mask.unsqueeze(-1), 0)
+        return self.lstm(x)  #= b
+`,
+  'copies behind each other that a view makes an axis': `
+module Synthesizer(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, speaker):
+        b, n = x.size(0), x.size(1)
+        e = speaker.repeat_interleave(n, dim=1).reshape(b, speaker.size(1), n)  #! IKB101 -> fc
+        return self.fc(torch.cat((x, e.transpose(1, 2)), 2))  #= fc
+`,
 });
