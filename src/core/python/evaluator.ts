@@ -3,9 +3,6 @@
  * arguments; what they call is followed with the values it gets, to a bounded depth.
  */
 import { freshId } from '../tensor/shape';
-import { mapForm, mapReplicas, step } from '../tensor/pointwise';
-import type { Replica, Tensor } from '../tensor/value';
-import { givenAs, placeOf } from './access';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
 import { bind, collectArgs, parametersOf, unknownParameters } from './arguments';
@@ -30,12 +27,13 @@ import { type ClassModel, type FileModel, type FunctionModel } from './model';
 import { Names } from './names';
 import { producesReplicas } from './producers';
 import type { Project } from './project';
+import { broughtHome, returned } from './returned';
 import type { Frame, Run, SinkEvent } from './run';
-import { type State, either, unknown } from './state';
+import { type State, unknown } from './state';
 import { assign } from './assign';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, type Scope, type Value, name as nameOf } from './value';
+import { type Args, type Scope, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
@@ -202,7 +200,7 @@ export function evaluateFile(
     const value = returned(inner);
     if (!given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main
-      ? broughtHome(value, args, node, frame.file)
+      ? broughtHome(value, args, node, frame.file, run)
       : value;
   }
 
@@ -237,54 +235,9 @@ export function evaluateFile(
     return isQuiet;
   }
 
-  /** A replica that a function of another file made is, for this file, made by the call. */
-  function broughtHome(value: Value, args: Args, node: Node, file: FileModel): Value {
-    const { path } = file.file;
-    const place = placeOf(node);
-    // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
-    const passed = (replica: Replica): Replica =>
-      replica.origin.path === path
-        ? replica
-        : { ...replica, trail: step(replica.trail, place, 'returned by this call') };
-    const home = (t: Tensor): Tensor =>
-      mapReplicas(t, (replica) => {
-        if (replica.origin.path === path) return replica;
-        const written = replica.written && replica.written.path !== path ? place : replica.written;
-        const helper = { source: givenAs(replica.of, args, run) };
-        return { ...replica, origin: place, written, trail: null, argument: null, helper };
-      });
-    switch (value.kind) {
-      case 'tensor':
-        return { ...mapForm(value, passed), shape: home({ ...value, form: null }).shape };
-      case 'tuple':
-        return { ...value, items: value.items.map((item) => broughtHome(item, args, node, file)) };
-      case 'union':
-        return {
-          ...value,
-          options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, args, node, file) })),
-        };
-      default:
-        return value;
-    }
-  }
-
   /** What the callee did to lists and objects stays done. */
   function adoptHeap(frame: Frame, inner: Frame): void {
     for (const [id, item] of inner.state.heap.since(frame.state.heap)) frame.state.heap.set(id, item);
-  }
-
-  function returned(frame: Frame): Value {
-    const [first, ...rest] = frame.returns;
-    if (!first) return NONE;
-    return rest.reduce<Value>((sum, next) => {
-      const shared = frame.caller?.state.path.length ?? 0;
-      const when = next.when[shared] ?? {
-        key: `return@${frame.function?.node.start ?? 0}`,
-        text: 'another return is taken',
-        holds: true,
-      };
-      return either(next.value, sum, when, { ...when, holds: !when.holds });
-    }, first.value);
   }
 
   function instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value {

@@ -1,0 +1,53 @@
+/** What a call gives: of several returns, and of a function of another file. */
+import { mapForm, mapReplicas, step } from '../tensor/pointwise';
+import type { Replica, Tensor } from '../tensor/value';
+import { givenAs, placeOf } from './access';
+import type { FileModel } from './model';
+import type { Frame, Run } from './run';
+import { either } from './state';
+import type { Node } from './syntax';
+import { type Args, NONE, type Value } from './value';
+
+/** The value of a call that has been run: one of those that its returns give. */
+export function returned(frame: Frame): Value {
+  const [first, ...rest] = frame.returns;
+  if (!first) return NONE;
+  return rest.reduce<Value>((sum, next) => {
+    const shared = frame.caller?.state.path.length ?? 0;
+    const when = next.when[shared] ?? {
+      key: `return@${frame.function?.node.start ?? 0}`,
+      text: 'another return is taken',
+      holds: true,
+    };
+    return either(next.value, sum, when, { ...when, holds: !when.holds });
+  }, first.value);
+}
+
+/** A replica that a function of another file made is, for this file, made by the call. */
+export function broughtHome(value: Value, args: Args, node: Node, file: FileModel, run: Run): Value {
+  const { path } = file.file;
+  const place = placeOf(node);
+  // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
+  const passed = (replica: Replica): Replica =>
+    replica.origin.path === path ? replica : { ...replica, trail: step(replica.trail, place, 'returned by this call') };
+  const home = (t: Tensor): Tensor =>
+    mapReplicas(t, (replica) => {
+      if (replica.origin.path === path) return replica;
+      const written = replica.written && replica.written.path !== path ? place : replica.written;
+      const helper = { source: givenAs(replica.of, args, run) };
+      return { ...replica, origin: place, written, trail: null, argument: null, helper };
+    });
+  switch (value.kind) {
+    case 'tensor':
+      return { ...mapForm(value, passed), shape: home({ ...value, form: null }).shape };
+    case 'tuple':
+      return { ...value, items: value.items.map((item) => broughtHome(item, args, node, file, run)) };
+    case 'union':
+      return {
+        ...value,
+        options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, args, node, file, run) })),
+      };
+    default:
+      return value;
+  }
+}
