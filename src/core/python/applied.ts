@@ -20,6 +20,7 @@ const counts = (hit: Hit): boolean =>
   hit.carrier.content !== 'mask' &&
   hit.carrier.content !== 'index' &&
   hit.replica.of.content !== 'mask' &&
+  !/mask$/i.test(hit.replica.of.label) &&
   hit.replica.of.content !== 'index';
 
 export const asHits = (

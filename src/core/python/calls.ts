@@ -291,6 +291,9 @@ const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_e
  * `encoder_hidden_states` is projected to keys and values, and `inputs_embeds` to the first layer.
  */
 function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
+  const fn = childOf(node, 'function');
+  // An embedding layer adds positions to what it is handed, and projects nothing.
+  const embeds = fn !== null && /embed(der|ding)?s?$/i.test(textOf(fn));
   const given = args.positional.flatMap((value, i): (readonly [string, Value, Node])[] => {
     const argumentNode = args.nodes.get(i);
     return value.kind !== 'unknown' && argumentNode && PASSED_MEMORY.test(textOf(argumentNode))
@@ -302,7 +305,7 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
   );
   for (const [keyword, value, argumentNode] of [...given, ...named]) {
     const memory = MEMORY.test(keyword);
-    if (!memory && !EMBEDDINGS.test(keyword)) continue;
+    if (!memory && (embeds || !EMBEDDINGS.test(keyword))) continue;
     const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
     for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
       if (one.kind !== 'tensor') continue;
@@ -312,7 +315,6 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
         () => true,
       );
       if (hits.length === 0) continue;
-      const fn = childOf(node, 'function');
       run.sink({
         kind: 'multihead-attention',
         callee: fn ? textOf(fn) : '',

@@ -1,5 +1,5 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
-import { type Dim, constant, isOne } from '../tensor/dim';
+import { type Dim, constant, isOne, valueOf } from '../tensor/dim';
 import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
 import { type Size, expand, expandLike, repeat, repeatInterleave, repeatLeading } from '../tensor/replicate';
 import { applyReshape } from '../tensor/reshape';
@@ -52,7 +52,12 @@ export function applyOperator(applied: Applied): Value {
       if (/^as_?(tensor|array)$/.test(operator.name) && first?.kind === 'tensor') return first;
       return created(operator.name, args, place, run, frame);
     case 'create-random':
-      return { ...created('zeros', args, place, run, frame), content: 'random', uniform: false };
+      return {
+        ...created('zeros', args, place, run, frame),
+        content: 'random',
+        uniform: false,
+        ...(operator.name === 'randperm' && { index: { kind: 'one-to-one' } as const }),
+      };
     case 'create-index':
       return tensor(exactShape([freeAxis(args.positional.length === 1 ? asDim(args.positional[0]) : null)]), {
         content: 'index',
@@ -103,14 +108,16 @@ export function applyOperator(applied: Applied): Value {
   }
   if (!t) return opaque(place);
   const value = onTensor(applied, t, place);
-  return t.uniform && COPIES.has(operator.effect) && isOneNumber(t) ? filled(value) : value;
+  return t.uniform && COPIES.has(operator.effect) && isFilling(t) ? filled(value) : value;
 }
 
 const COPIES: ReadonlySet<string> = new Set(['expand', 'expand-as', 'repeat', 'repeat-interleave']);
 
-const isOneNumber = ({ shape }: Tensor): boolean => shape.exact && shape.head.every(({ dim }) => isOne(dim));
+/** Of sizes that are numbers it may be an example of what the program computes. */
+const isFilling = ({ shape }: Tensor): boolean =>
+  !shape.exact || shape.head.every(({ dim }) => isOne(dim)) || shape.head.some(({ dim }) => valueOf(dim) === null);
 
-/** One zero that is repeated fills a state or a first frame: nothing is copied. */
+/** Zeros that are repeated are zeros of another size: a state, a mask or a first frame is made so, nothing is copied. */
 const filled = (value: Value): Value =>
   value.kind === 'tensor'
     ? { ...value, shape: withoutReplicas(value.shape), content: 'constant', uniform: true }

@@ -108,10 +108,12 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
     const open = axes.some((axis) => (axis ? axis.dim === null : !known));
     const dim = dims[0] ?? (open ? null : (axes.find((axis) => axis)?.dim ?? null));
     const carriers = axes.flatMap((axis, i) => (axis?.replica ? [{ replica: axis.replica, t: values[i] }] : []));
-    const [first] = carriers;
+    // Of what a mask scales the copies count, not those of the mask.
+    const data = carriers.filter(({ t }) => t?.content !== 'mask');
+    const [first, ...others] = data.length > 0 ? data : carriers;
     if (!first) return freeAxis(dim);
     let scaled = first.replica.scaled;
-    const more = carriers.slice(1).map(({ replica }) => replica);
+    const more = others.map(({ replica }) => replica);
     for (const [i, v] of values.entries()) {
       const axis = axes[i];
       if (axis?.replica && (sameReplica(axis.replica, first.replica) || sameMap(axis.replica, first.replica))) continue;

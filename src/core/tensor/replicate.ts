@@ -56,6 +56,10 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
   const rank = rankOf(t.shape);
   const missing = rank === null ? 0 : Math.max(0, sizes.length - rank);
   const shape = rank === null ? withRank(t, sizes.length) : t.shape;
+  const [vector] = sizes;
+  // One number for each row, such as a time step or an id: it may have been handed over for each row as well.
+  if (shape && sizes.length === 1 && vector !== undefined && vector !== 'keep')
+    return view(t, exactShape([freeAxis(vector)]), place);
   if (!shape) return tensor(exactShape(sizes.map((s) => freeAxis(s === 'keep' ? null : s))), { place });
   const open: number[] = [];
   let sure = false;

@@ -82,4 +82,48 @@ module Denoiser(d):
         text = text.repeat_interleave(n, dim=0)  #! IKB102 -> unet
         return self.step(text)
 `,
+  'zeros of a size that is not told': `
+module Critic(d, n):
+    self.fc = nn.Linear(2 * d, d)
+    self.n = n
+    def forward(self, obs):
+        b, t, d = obs.shape
+        action = torch.zeros_like(obs[:, 0:1]).view(b, 1, 1, -1).repeat(1, 1, self.n, 1)
+        return self.fc(torch.cat([obs.unsqueeze(2), action], dim=-1))
+`,
+  'some rows of a permutation, put back by it': `
+module Depth(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, k):
+        b, n, d = x.shape
+        some = (torch.randperm(b, device=x.device))[:k]
+        return torch.index_add(x, 0, some, self.fc(x[some]))
+`,
+  'one time step for each row': `
+module Denoiser(d):
+    self.fc = nn.Linear(d, d)
+    self.frequencies = nn.Parameter(torch.zeros(1, d))
+    def forward(self, sample, timesteps):
+        if len(timesteps.shape) == 0:
+            timesteps = timesteps[None]
+        timesteps = timesteps.expand(sample.shape[0])
+        return self.fc(timesteps[:, None].float() * self.frequencies)
+`,
+  'the mask of what is copied': `
+class Pipeline:
+    def __call__(self, prompt, n):
+        embeds = self.encoder(prompt)
+        mask = prompt.attention_mask if prompt.padded else torch.ones_like(embeds)
+        embeds_mask = mask
+        embeds = embeds.repeat_interleave(n, dim=0)  #! IKB201 -> unet
+        embeds_mask = embeds_mask.repeat_interleave(n, dim=0)
+        embeds = embeds * embeds_mask[:, :, None]
+        return self.unet(encoder_hidden_states=embeds)  #= unet
+`,
+  'embeddings that positions are added to': `
+class Reader:
+    def forward(self, cls, hidden):
+        b, n, d = hidden.shape
+        return self.decoder_embeddings(inputs_embeds=cls.expand(b, n, d))
+`,
 });
