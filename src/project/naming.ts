@@ -5,7 +5,7 @@ import { SKIPPED_FOLDERS } from './walk';
 import { readText } from './read-text';
 
 /** A folder with more than this is no project of one's own: nothing is said of its files. */
-const MOST_FILES = 2_000;
+const MOST_FILES = 1_500;
 const MOST_FOLDERS = 1_000;
 /** Characters; longer files are data, or made by a program. */
 const LONGEST = 400_000;

@@ -335,9 +335,8 @@ function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
   return unknown();
 }
 
-/** Repeated along their own sequence and cut to a length, keys are not those of another row. */
-const isSequence = ({ axis, replica }: Hit, keys: Tensor): boolean =>
-  replica.map.kind === 'other' && axis === (position(keys.shape, -2) ?? -2);
+/** Repeated along their own sequence, as to fill a length, keys are not those of another row. */
+const isSequence = ({ axis }: Hit, keys: Tensor): boolean => axis === (position(keys.shape, -2) ?? -2);
 
 function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Value[] {
   const item = frame.state.heap.peek(value.id);

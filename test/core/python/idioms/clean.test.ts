@@ -213,4 +213,11 @@ module Prosody(d):
         x.masked_fill_(mask, 0.0)
         return self.lstm(x)
 `,
+  'one row of keys repeated to fill a length': `
+module Melody(decoder):
+    self.decoder = decoder
+    def forward(self, x, n):
+        melody = torch.zeros((1, 1, 12))
+        return self.decoder(x, encoder_hidden_states=melody.repeat(1, n, 1))
+`,
 });
