@@ -64,15 +64,18 @@ export function createJudge(): Judge {
           };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
-          const known = ways.get(key) ?? [];
+          const way = `${key}:${materialized}`;
+          const known = ways.get(way) ?? [];
           if (known.length < MAX_WAYS && !known.some((way) => isSame(way, candidate.when)))
-            ways.set(key, [...known, candidate.when]);
+            ways.set(way, [...known, candidate.when]);
         }
       }
     },
     matches: (bindings, names) =>
       [
-        ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.get(key) ?? [], bindings, names) ?? []),
+        ...[...byOrigin].flatMap(
+          ([key, c]) => matchOf(c, ways.get(`${key}:${c.materialized}`) ?? [], bindings, names) ?? [],
+        ),
         ...[...advised.values()].flatMap(
           (event) => adviceMatch(event, sizer(event.node, bindings, names), bindings) ?? [],
         ),

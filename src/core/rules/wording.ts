@@ -40,8 +40,19 @@ export function copies(match: Match): string {
   if (counts) return `as often as \`${short(counts)}\` says`;
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
   const ratio = replica.ratio && !isOne(replica.ratio) ? factors([match.named(replica.ratio)]) : null;
-  const text = replica.mapText ?? ratio;
+  const text = isPart(replica.mapText, ratio) ? ratio : (replica.mapText ?? ratio);
   return text === null || text.includes('?') ? 'many times' : `\`${short(text)}\` times`;
+}
+
+/** `expand(b, c, -1, -1)` whose first two axes were then made one: both of them say how often. */
+function isPart(size: string | null, ratio: string | null): boolean {
+  const parts = ratio?.split('*') ?? [];
+  return (
+    size !== null &&
+    parts.length > 1 &&
+    !parts.includes('?') &&
+    parts.includes(size.replace(/\.size\((.*)\)$/, '.shape[$1]'))
+  );
 }
 
 export const sinkText = (match: Match): string => {

@@ -165,4 +165,24 @@ describe('messages', () => {
     assert.match(finding?.message ?? '', /^`x_j` is gathered from the nodes once per edge before `self\.fc`;/);
     assert.equal(finding?.line, 9);
   });
+  check(
+    'name the condition under which a view is written, though the other branch reads it as it is',
+    [
+      'w = user.view(1, 8, 4).expand(n, -1, -1)',
+      'if item.dtype == torch.float16:',
+      '    return torch.bmm(item, w.half())',
+      'return torch.bmm(item, w)',
+    ],
+    /\(when item\.dtype == torch\.float16\)/,
+  );
+  check(
+    'count the copies of both axes where they are made one',
+    [
+      'b, c, l, d = item.shape',
+      'u = user.view(1, 1, 1, d).expand(b, c, -1, -1)',
+      'h = torch.cat([u, item], dim=2).view(b * c, -1, d)',
+      'return self.fc(h)',
+    ],
+    /copied `b\*c` times/,
+  );
 });
