@@ -104,6 +104,7 @@ function intArithmetic(a: Dim, b: Dim, operator: string): Dim {
     case '**': {
       const x = valueOf(a);
       const y = valueOf(b);
+      if (y === 2) return multiply(a, a);
       return x !== null && y !== null && y >= 0 && y < 16 ? constant(x ** y) : null;
     }
     default:

@@ -1,7 +1,7 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, constant, isOne, valueOf } from '../tensor/dim';
 import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
-import { type Size, expand, expandLike, repeat, repeatInterleave, repeatLeading } from '../tensor/replicate';
+import { type Size, expand, expandLike, repeat, repeatLeading } from '../tensor/replicate';
 import { applyReshape } from '../tensor/reshape';
 import {
   UNKNOWN_SHAPE,
@@ -18,6 +18,7 @@ import { type View, applyView, flatten, narrow, permute, select, squeeze, transp
 import type { Applied } from './applied';
 import { argument, opaque, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
 import { cast, isCast } from './casts';
+import { interleave } from './interleave';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
 import type { Run } from './run';
 import { applySink } from './sinks';
@@ -56,7 +57,12 @@ export function applyOperator(applied: Applied): Value {
         ...created('zeros', args, place, run, frame),
         content: 'random',
         uniform: false,
+<<<<<<< ours
         ...(operator.name === 'randperm' && { index: { kind: 'one-to-one' } as const }),
+=======
+        // A permutation has each position once, and so has a part of it.
+        index: { kind: operator.name === 'randperm' ? 'one-to-one' : 'unknown' },
+>>>>>>> theirs
       };
     case 'create-index':
       return tensor(exactShape([freeAxis(args.positional.length === 1 ? asDim(args.positional[0]) : null)]), {
@@ -349,7 +355,9 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
     case 'one-hot': {
       const width = asDim(argument(args, 1, 'num_classes'));
       return tensor(
-        t.shape.exact ? exactShape([...t.shape.head, freeAxis(width)]) : { ...UNKNOWN_SHAPE, tail: [freeAxis(width)] },
+        t.shape.exact
+          ? exactShape([...withoutReplicas(t.shape).head, freeAxis(width)])
+          : { ...UNKNOWN_SHAPE, tail: [freeAxis(width)] },
         { place },
       );
     }
@@ -368,32 +376,6 @@ const others = (args: Args, run: Run): Tensor[] =>
 
 export const expandSize = (value: Value): Size => (asNumber(value) === -1 ? 'keep' : asDim(value));
 export const repeatSize = (value: Value): Size => (isOne(asDim(value)) ? 'keep' : asDim(value));
-
-function interleave(t: Tensor, args: Args, place: Place): Value {
-  const repeats = argument(args, 1, 'repeats');
-  const dim = asNumber(argument(args, 2, 'dim', 'axis'));
-  const node = argumentNode(args, 1, 'repeats');
-  const text = node ? textOf(node) : '';
-  const isCounts = repeats?.kind === 'tensor' || repeats?.kind === 'ref' || repeats?.kind === 'tuple';
-  const given = argument(args, 2, 'dim', 'axis');
-  if (!repeats && !isCounts) {
-    // repeat_interleave(counts): the index itself.
-    return tensor(UNKNOWN_SHAPE, {
-      content: 'index',
-      index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed' },
-      place,
-    });
-  }
-  const rank = rankOf(t.shape);
-  if (dim === null && given && given.kind !== 'none') return opaque(place);
-  const flat = dim === null && rank !== 1 ? { ...t, shape: exactShape([freeAxis(null)]) } : t;
-  const result = repeatInterleave(flat, isCounts ? 'counts' : asDim(repeats), dim ?? 0, text, place);
-  const known =
-    result.content === 'index'
-      ? { ...result, index: { kind: 'many-to-one' as const, evidence: 'strong' as const, map: 'blocks' as const } }
-      : result;
-  return known;
-}
 
 /** Positions of a search or a sort: each is there once. */
 const uniqueIds = (place: Place): Tensor =>

@@ -34,14 +34,15 @@ function reducedForm(t: Tensor, dim: number, mark: (replica: Replica) => Replica
   return { ...form, blocks };
 }
 
-/** A shape of which nothing is known has the axes that are asked for. */
+/** A shape of unknown rank has the axes that are asked for. */
 function reaching(shape: Shape, dims: readonly number[]): Shape {
-  if (shape.exact || shape.head.length + shape.tail.length > 0) return shape;
-  const axes = (length: number): readonly Axis[] => Array.from({ length }, () => freeAxis(null));
+  if (shape.exact) return shape;
+  const missing = (length: number): readonly Axis[] =>
+    Array.from({ length: Math.max(0, length) }, () => freeAxis(null));
   return {
     exact: false,
-    head: axes(Math.max(0, ...dims.map((dim) => dim + 1))),
-    tail: axes(Math.max(0, ...dims.map((dim) => -dim))),
+    head: [...shape.head, ...missing(Math.max(0, ...dims.map((dim) => dim + 1)) - shape.head.length)],
+    tail: [...missing(Math.max(0, ...dims.map((dim) => -dim)) - shape.tail.length), ...shape.tail],
   };
 }
 

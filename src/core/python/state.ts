@@ -3,9 +3,9 @@
  * immutable, so a branch copies two maps, and a join compares them.
  */
 import { equal } from '../tensor/dim';
-import { carriesReplica, freshId, knownAxis, mapAxes, replicasOf, tensor } from '../tensor/shape';
+import { carriesReplica, freshId, replicasOf, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
-import type { Shape, Tensor } from '../tensor/value';
+import type { Axis, Shape, Tensor } from '../tensor/value';
 import { negated } from './condition';
 import type { Heap, HeapItem } from './heap';
 import type { Names } from './names';
@@ -195,12 +195,19 @@ function common(a: Value, b: Value): Value | null {
 
 function eitherTensor(a: Tensor, b: Tensor): Tensor {
   const exact = a.shape.exact && b.shape.exact && a.shape.head.length === b.shape.head.length;
+  const shared = (of: readonly Axis[], others: readonly Axis[]): readonly Axis[] =>
+    of
+      .slice(0, others.length)
+      .map((axis, i) => (equal(axis.dim, others[i]?.dim ?? null) === true ? axis : { dim: null, replica: null }));
   const shape: Shape = exact
-    ? mapAxes(a.shape, (axis, i) => {
-        const other = knownAxis(b.shape, i);
-        return equal(axis.dim, other?.dim ?? null) === true ? axis : { dim: null, replica: null };
-      })
-    : { exact: false, head: [], tail: [] };
+    ? { ...a.shape, head: shared(a.shape.head, b.shape.head) }
+    : a.shape.exact || b.shape.exact
+      ? { exact: false, head: [], tail: [] }
+      : {
+          exact: false,
+          head: shared(a.shape.head, b.shape.head),
+          tail: shared(a.shape.tail.toReversed(), b.shape.tail.toReversed()).toReversed(),
+        };
   const content =
     a.content === b.content ? a.content : a.content === 'random' || b.content === 'random' ? 'random' : 'data';
   const index = a.index.kind === b.index.kind ? a.index : { kind: 'unknown' as const };

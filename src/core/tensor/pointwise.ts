@@ -318,7 +318,8 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   }
   const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
   const content = mergeContent(values);
-  const shape = concatShape(ranked, axis, total, mark);
+  const sure = rank !== null && values[0] && rankOf(values[0].shape) === null ? values.filter(carriesReplica) : [];
+  const shape = concatShape(ranked, sure, axis, total, mark);
   const form: Form = { axis, blocks, place, after: [] };
   return tensor(shape, {
     place,
@@ -327,13 +328,21 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   });
 }
 
-function concatShape(values: readonly Tensor[], axis: number, total: Dim, mark: (r: Replica) => Replica): Shape {
+/** `sure`: operands with copies whose rank is known where that of the first is not, and says what sizes are called. */
+function concatShape(
+  values: readonly Tensor[],
+  sure: readonly Tensor[],
+  axis: number,
+  total: Dim,
+  mark: (r: Replica) => Replica,
+): Shape {
   const [first, ...rest] = values;
   if (!first) return UNKNOWN_SHAPE;
   const combine = (at: number, old: Axis): Axis => {
     if (at === axis) return freeAxis(total);
     const dims = values.map((v) => knownAxis(v.shape, at)?.dim ?? null);
-    const dim = old.dim ?? dims.find((d) => d !== null) ?? null;
+    const named = sure.map((v) => (v.shape.exact ? knownAxis(v.shape, at)?.dim : null)).find((d) => d != null);
+    const dim = named ?? old.dim ?? dims.find((d) => d !== null) ?? null;
     const { replica } = old;
     const all =
       replica &&

@@ -68,6 +68,15 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   while (room() && fits(back)) back++;
   let from = axes.slice(front, axes.length - back);
   let into = to.slice(front, to.length - back);
+  // view(B, N * N, -1): what is merged in the middle says that the axes around it stay.
+  if (front === 0 && back === 0 && into.length >= 3 && from.length > into.length) {
+    const [inner, merged] = [from.slice(1, -1), into.slice(1, -1)];
+    const first = equal(from[0]?.dim ?? null, into[0] ?? null);
+    if (first !== false && equal(product(inner.map((axis) => axis.dim)), product(merged)) === true) {
+      assumptions.push('the view keeps the first and the last axis');
+      [front, back, from, into] = [1, 1, inner, merged];
+    }
+  }
   // view(-1, K) and view(B, -1): K that cannot be compared is taken to be the last axis, B the first.
   const leading = sizes[front] === 'rest' || isProductOf(into[0] ?? null, from.slice(0, -1));
   if (into.length === 2 && from.length > 2 && leading && back === 0) {

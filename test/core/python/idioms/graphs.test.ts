@@ -90,4 +90,11 @@ module Pairs(d):
         summary = summary[data.batch]  #! IKB102 -> product
         return (h * torch.matmul(summary, self.weight)).sum(dim=1)  #= product
 `,
+  'a part of the rows, to which what is computed of it is added': `
+module Block(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        some = torch.randperm(x.shape[0])[:x.shape[0] // 2]
+        return torch.index_add(x, 0, some, self.fc(x[some]))
+`,
 });
