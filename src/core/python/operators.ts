@@ -57,12 +57,8 @@ export function applyOperator(applied: Applied): Value {
         ...created('zeros', args, place, run, frame),
         content: 'random',
         uniform: false,
-<<<<<<< ours
-        ...(operator.name === 'randperm' && { index: { kind: 'one-to-one' } as const }),
-=======
         // A permutation has each position once, and so has a part of it.
-        index: { kind: operator.name === 'randperm' ? 'one-to-one' : 'unknown' },
->>>>>>> theirs
+        ...(operator.name === 'randperm' && { index: { kind: 'one-to-one' } as const }),
       };
     case 'create-index':
       return tensor(exactShape([freeAxis(args.positional.length === 1 ? asDim(args.positional[0]) : null)]), {
