@@ -20,6 +20,8 @@ export function layerName(name: string): string | null {
   )
     return 'nn.Linear';
   if (last === 'ConvModule') return 'nn.ConvModule';
+  // Blocks of transformers as the model zoo of images has them: rows in, rows out.
+  if (/^timm\.(models|layers)\b/.test(name) && /^(Block|Attention)$/.test(last)) return 'nn.TransformerEncoderLayer';
   return null;
 }
 

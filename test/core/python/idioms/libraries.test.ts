@@ -57,4 +57,16 @@ module Pipeline(denoiser):
         prompt = prompt.view(b * n, length, -1)
         return self.denoiser(x, encoder_hidden_states=prompt)  #= call
 `,
+  'blocks of a zoo of image models': `
+from timm.models.vision_transformer import Block
+module Resampler(d, count, depth):
+    self.queries = nn.Embedding(count, d)
+    self.blocks = nn.ModuleList([Block(d, 8) for _ in range(depth)])
+    def forward(self, images):
+        queries = self.queries.weight.unsqueeze(0).repeat(len(images), 1, 1)  #! IKB102 -> block
+        x = torch.cat([queries, images], dim=1)
+        for block in self.blocks:
+            x = block(x)  #= block
+        return x
+`,
 });
