@@ -49,11 +49,12 @@ export function namesAt(
     const related = given.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
     if (related) return related.name;
     const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
+    if (own.startsWith('self.shape[')) return '?';
     if (root !== undefined && hasWord(textOf(scope), root)) return null;
     const at = own.includes('.shape[') ? axisIn(source.of, symbol) : -1;
-    return at >= 0 && source.text !== null && SIZE.test(source.text)
-      ? `${source.text}.shape[${at}]`
-      : (given[0]?.name ?? null);
+    if (at >= 0 && source.text !== null && SIZE.test(source.text)) return `${source.text}.shape[${at}]`;
+    // A tensor of another function says nothing here.
+    return given[0]?.name ?? (own.includes('.shape[') ? '?' : null);
   };
   return (symbol) => {
     if (!chosen.has(symbol)) chosen.set(symbol, choose(symbol));

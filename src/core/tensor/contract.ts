@@ -38,7 +38,7 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
           if (axis === at) continue;
           // Multiplied by a number for each position, rows are copies for products along the blocks alone.
           if (!along && replica.scaled) continue;
-          if (product && !term.factors.every((f) => knownAxis(f.shape, axis)?.replica)) continue;
+          if (product && !term.factors.every((f) => alike(knownAxis(f.shape, axis)?.replica, replica))) continue;
           const via = along ? 'block' : 'rows';
           hits.push({ replica, axis, via, carrier: factor });
           if (!product)
@@ -51,6 +51,13 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
   }
   return hits;
 }
+
+/** Rows by one index times rows by another one are of pairs, each of which is there once. */
+const alike = (a: Replica | null | undefined, { map }: Replica): boolean =>
+  a !== null &&
+  a !== undefined &&
+  a.map.kind === map.kind &&
+  (a.map.kind !== 'indexed' || map.kind !== 'indexed' || a.map.index === map.index);
 
 /** Another one that the value was computed from: how much of the value is its own is not known. */
 function beside(other: Replica, { map, source, extent, scaled }: Replica, axis: number, t: Tensor): Hit {

@@ -126,4 +126,11 @@ class Reader:
         b, n, d = hidden.shape
         return self.decoder_embeddings(inputs_embeds=cls.expand(b, n, d))
 `,
+  'both ends of an edge, multiplied': `
+module Links(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, h, edge_index):
+        src, dst = edge_index
+        return self.fc(h[src] * h[dst])
+`,
 });
