@@ -202,8 +202,13 @@ function pointwiseForm(values: readonly Tensor[], place: Place, what: string): F
   return { ...form, blocks, after: [...form.after, place] };
 }
 
-const isCutLike = (a: Form, b: Form): boolean =>
-  a.axis === b.axis && a.place === b.place && a.blocks.length === b.blocks.length;
+/** Of the same concatenation, or of two whose blocks are as wide: one width follows from the others, since the whole is one size. */
+function isCutLike(a: Form, b: Form): boolean {
+  if (a.axis !== b.axis || a.blocks.length !== b.blocks.length) return false;
+  if (a.place === b.place) return true;
+  const sure = a.blocks.filter(({ width }, i) => equal(width, b.blocks[i]?.width ?? null) === true);
+  return a.blocks.length > 1 && sure.length >= a.blocks.length - 1;
+}
 
 /** A block as one value: its single factor, or a value that is a replica where all of its terms are. */
 export function atomOf(block: Block, whole: Tensor): Tensor {

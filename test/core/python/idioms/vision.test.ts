@@ -189,4 +189,16 @@ module Skips(d, depth):
             h = layer(h)
         return h
 `,
+  'a token and its place, joined to others and theirs': `
+module Points(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.place = nn.Parameter(torch.zeros(1, 1, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, groups, places):
+        token = self.token.expand(groups.size(0), -1, -1)  #! IKB102 -> fc
+        place = self.place.expand(groups.size(0), -1, -1)  #! IKB102 -> fc
+        x = torch.cat((token, groups), dim=1)
+        at = torch.cat((place, places), dim=1)
+        return self.fc(x + at)  #= fc
+`,
 });
