@@ -1,11 +1,12 @@
 /** Loops over known and unknown things, comprehensions, and choices between two expressions. */
+import { conditionOf } from './asked';
 import { type Dim, symbol } from '../tensor/dim';
 import { applyView, select } from '../tensor/views';
 import { asDim, placeOf } from './access';
 import type { Frame, Run } from './run';
-import { either, fork, join, possible, unknown } from './state';
+import { either, fork, join, opposite, possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { conditionOf, truthOf } from './truth';
+import { truthOf } from './truth';
 import { type Value, int, tuple } from './value';
 
 /** Passes of a loop, and items of a comprehension, which cost less: each is one expression. */
@@ -119,14 +120,14 @@ export const iterate = {
     const condition = conditionOf(test, frame);
     const whole = frame.state;
     const left = fork(whole, condition);
-    const right = fork(whole, { ...condition, holds: false });
+    const right = fork(whole, opposite(condition));
     frame.state = left;
     const a = yes();
     frame.state = right;
     const b = no();
     frame.state = whole;
     join(whole, left, right, condition);
-    return either(a, b, condition, { ...condition, holds: false });
+    return either(a, b, condition, opposite(condition));
   },
 };
 

@@ -9,7 +9,17 @@ import type { Axis, Shape, Tensor } from '../tensor/value';
 import { negated } from './condition';
 import type { Heap, HeapItem } from './heap';
 import type { Names } from './names';
-import { type Condition, NUMBER, type Option, TRUTH, type UnknownValue, type Value, int, tuple } from './value';
+import {
+  type Condition,
+  type Fact,
+  NUMBER,
+  type Option,
+  TRUTH,
+  type UnknownValue,
+  type Value,
+  int,
+  tuple,
+} from './value';
 
 export interface State {
   readonly names: Names;
@@ -41,9 +51,11 @@ export const unknown = (label = '', foreign = false): UnknownValue => ({
 
 const MAX_OPTIONS = 4;
 
+export const opposite = (condition: Condition): Condition => ({ ...condition, holds: !condition.holds });
+
 /** Overwrites `into` with what holds after either of two branches of a condition. */
 export function join(into: State, a: State, b: State, yes: Condition): void {
-  const no: Condition = { ...yes, holds: false };
+  const no = opposite(yes);
   const set = a.names.since(into.names);
   const alsoSet = b.names.since(into.names);
   for (const key of alsoSet.size === 0 ? set.keys() : new Set([...set.keys(), ...alsoSet.keys()])) {
@@ -59,7 +71,7 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
 
 /** The part of `join` that is left where the code after the branches is not reached. */
 export function joinHeaps(into: State, a: State, b: State, yes: Condition): void {
-  const no: Condition = { ...yes, holds: false };
+  const no = opposite(yes);
   for (const id of new Set([...a.heap.since(into.heap).keys(), ...b.heap.since(into.heap).keys()])) {
     const left = a.heap.peek(id);
     const right = b.heap.peek(id);
@@ -215,7 +227,24 @@ function eitherTensor(a: Tensor, b: Tensor): Tensor {
 }
 
 const contradicts = (a: readonly Condition[], b: readonly Condition[]): boolean =>
-  a.some((x) => b.some((y) => x.key === y.key && x.holds !== y.holds));
+  a.some((x) => b.some((y) => excludes(x, y)));
+
+/** Not both can be: `x` and `not x`, `x and y` and `not x`, `x == 1` and `x == 2`. */
+function excludes(x: Condition, y: Condition): boolean {
+  if (x.key === y.key) return x.holds !== y.holds;
+  if (!x.facts || !y.facts) return false;
+  const others = y.holds ? y.facts.yes : y.facts.no;
+  return (x.holds ? x.facts.yes : x.facts.no).some((a) => others.some((b) => clash(a, b)));
+}
+
+const clash = (a: Fact, b: Fact): boolean =>
+  a.key === b.key
+    ? a.holds !== b.holds
+    : a.holds && b.holds && a.equal !== null && a.equal.of === b.equal?.of && a.equal.to !== b.equal.to;
+
+/** Whether a condition holds where these do; null where they do not tell. */
+export const decidedBy = (path: readonly Condition[], condition: Condition): boolean | null =>
+  contradicts(path, [condition]) ? false : contradicts(path, [opposite(condition)]) ? true : null;
 
 /** The options of a value that the conditions of the branch (and other choices) leave. */
 export function possible(value: Value, path: readonly Condition[]): readonly Option[] {

@@ -1,14 +1,15 @@
 /** Runs statements over the abstract state. */
 import { assignedAs } from './annotations';
+import { conditionOf } from './asked';
 import { overwrite } from './in-place';
 import { arithmetic } from './arithmetic';
 import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { type LoopPass, fork, join, joinHeaps, matters, possible, unknown } from './state';
+import { type LoopPass, decidedBy, fork, join, joinHeaps, matters, opposite, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
-import { conditionOf, truthOf } from './truth';
+import { truthOf } from './truth';
 import { NONE, type Value } from './value';
 import { assign } from './assign';
 import { refine } from './refine';
@@ -192,11 +193,11 @@ function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Fram
   if (truth === true) return runBlock(arm.body, frame, run);
   if (truth === false) return runArms(rest, frame, run);
   const condition = conditionOf(arm.test, frame);
-  const known = frame.state.path.find((c) => c.key === condition.key);
-  if (known) return known.holds ? runBlock(arm.body, frame, run) : runArms(rest, frame, run);
+  const known = decidedBy(frame.state.path, condition);
+  if (known !== null) return known ? runBlock(arm.body, frame, run) : runArms(rest, frame, run);
   const whole = frame.state;
   const yes = fork(whole, condition);
-  const no = fork(whole, { ...condition, holds: false });
+  const no = fork(whole, opposite(condition));
   frame.state = yes;
   refine(arm.test, true, frame, run);
   const first = runBlock(arm.body, frame, run);

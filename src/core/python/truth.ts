@@ -3,7 +3,7 @@ import { equal, valueOf } from '../tensor/dim';
 import type { Frame, Run } from './run';
 import { type LoopPass, possible } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
-import { type Condition, FROM_ZERO, type IntValue, type Value } from './value';
+import { FROM_ZERO, type IntValue, type Value } from './value';
 
 export function truthOf(node: Node, frame: Frame, run: Run): boolean | null {
   switch (node.kind) {
@@ -129,53 +129,4 @@ function noneness(value: Value): boolean | null {
     default:
       return false;
   }
-}
-
-/** A condition as it is in frames of each depth: variables are a frame's own; what only reads self is the same in every method. */
-const conditions = new WeakMap<Node, Condition[]>();
-
-/** The condition that a branch was taken under. Names in it that are assigned more than once make it unique. */
-export function conditionOf(node: Node, frame: Frame): Condition {
-  const known = conditions.get(node) ?? [];
-  let condition = known[frame.depth];
-  if (!condition) {
-    const made = makeCondition(node, frame);
-    const isOwn = VARIABLE.test(made.text.replace(/self(\.\w+)+|"[^"]*"|'[^']*'/g, ''));
-    condition = isOwn ? { ...made, key: `${made.key}#${frame.depth}` } : made;
-    known[frame.depth] = condition;
-    conditions.set(node, known);
-  }
-  return condition;
-}
-
-const VARIABLE = /(^|[^.\w])(?!self\b|not\b|and\b|or\b|is\b|None\b|in\b)[A-Za-z_]\w*/;
-
-function makeCondition(node: Node, frame: Frame): Condition {
-  const text = textOf(node).replace(/\s+/g, ' ');
-  const names = text.match(/[A-Za-z_][\w.]*/g) ?? [];
-  const changing = frame.function ? assignedIn(frame.function.node) : null;
-  const stable = names.every((name) => {
-    const at = changing?.get(name);
-    // Of an attribute that a constructor sets before it asks, the answer is every method's.
-    return (
-      at === undefined || (name.startsWith('self.') && at.length === 1 && at[0] !== undefined && at[0] < node.start)
-    );
-  });
-  return { key: stable ? text : `${text}@${node.start}`, text, holds: true };
-}
-
-const assigned = new WeakMap<Node, ReadonlyMap<string, readonly number[]>>();
-
-/** Names and attributes that a function assigns, by its text, and where. */
-function assignedIn(scope: Node): ReadonlyMap<string, readonly number[]> {
-  const known = assigned.get(scope);
-  if (known) return known;
-  const targets = textOf(scope).matchAll(/(?<!\w)([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
-  const names = new Map<string, readonly number[]>();
-  for (const match of targets) {
-    const name = match[1] ?? '';
-    names.set(name, [...(names.get(name) ?? []), scope.start + match.index]);
-  }
-  assigned.set(scope, names);
-  return names;
 }

@@ -106,6 +106,15 @@ export interface Condition {
   readonly key: string;
   readonly text: string;
   readonly holds: boolean;
+  /** What is known where the text holds, and where it does not. */
+  readonly facts?: { readonly yes: readonly Fact[]; readonly no: readonly Fact[] };
+}
+
+/** A part of a condition that is known by itself; `equal` where it compares something with a constant. */
+export interface Fact {
+  readonly key: string;
+  readonly holds: boolean;
+  readonly equal: { readonly of: string; readonly to: string } | null;
 }
 
 /** Nothing is known, but it is always the same thing; `label` is how the source calls it. */

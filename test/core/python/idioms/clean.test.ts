@@ -220,4 +220,77 @@ module Melody(decoder):
         melody = torch.zeros((1, 1, 12))
         return self.decoder(x, encoder_hidden_states=melody.repeat(1, n, 1))
 `,
+  'copies of the other branch, asked for by its opposite': `
+module Ranker(d, wide):
+    self.wide = wide
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.wide:
+            x = x.repeat(n, 1)
+        if not self.wide:
+            x = self.fc(x)
+        return x
+`,
+  'copies where there is something, a product where there is nothing': `
+module Ranker(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n, other):
+        z = x.repeat(n, 1) if other is not None else x
+        return self.fc(z) if other is None else z * other
+`,
+  'copies for one mode, a product for each other one': `
+module Ranker(d, mode):
+    self.mode = mode
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.mode != 'user':
+            z = x.repeat(n, 1)
+        else:
+            z = x
+        return self.fc(z) if self.mode == 'user' else z
+`,
+  'copies for one mode, a product for another one': `
+module Ranker(d, mode, wide):
+    self.mode, self.wide = mode, wide
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.mode == 'a':
+            x = x.repeat(n, 1)
+        if self.mode == "b":
+            x = self.fc(x)
+        return x
+`,
+  'copies where two things hold, a product where one does not': `
+module Ranker(d, mode, wide):
+    self.mode, self.wide = mode, wide
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.wide and n > 1:
+            x = x.repeat(n, 1)
+        if not self.wide:
+            x = self.fc(x)
+        return x
+`,
+  'copies where one thing holds, a product where neither of two does': `
+module Ranker(d, mode, wide):
+    self.mode, self.wide = mode, wide
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.wide:
+            x = x.repeat(n, 1)
+        if not (self.wide or self.mode):
+            x = self.fc(x)
+        return x
+`,
+  'copies for some modes, a product for the others': `
+module Ranker(d, mode, wide):
+    self.mode, self.wide = mode, wide
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        if self.mode in (1, 2):
+            x = x.repeat(n, 1)
+        if self.mode not in (1, 2):
+            x = self.fc(x)
+        return x
+`,
 });
