@@ -46,7 +46,7 @@ interface Group {
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
 export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
-  const uncycled = splitCycle(t, sizes);
+  const uncycled = splitCycle(t, sizes) ?? splitSecond(t, sizes);
   if (uncycled) return uncycled;
   const axes = t.shape.exact ? t.shape.head : null;
   if (!axes) return reshapeUnknown(t, sizes);
@@ -144,6 +144,21 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     assumptions,
     crosses,
   };
+}
+
+/** `x.repeat(1, k, 1).view(b * k, n, -1)`, whatever b is called: what was n before the repeat is n again, the copies are rows. */
+function splitSecond(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  const [first, second, ...more] = t.shape.exact ? t.shape.head : [];
+  const [, size, ...rest] = sizes;
+  const map = second?.replica?.map;
+  if (!first || !second || map?.kind !== 'cycle' || size === undefined || size === 'rest') return null;
+  if (more.length !== rest.length || equal(size, map.source) !== true || equal(size, second.dim) === true) return null;
+  const copies = divide(second.dim, map.source);
+  if (!copies) return null;
+  const [times, kept] = splitAxis(second, [copies, map.source]);
+  if (!times || !kept) return null;
+  const made = reshape({ ...t, shape: exactShape([mergeAxes([first, times]), kept, ...more]) }, sizes);
+  return { ...made, crosses: true, origin: made.origin.map((at) => (at !== null && at < 2 ? null : at)) };
 }
 
 /** Sizes after a leading -1 that can all be those of the last axes, and of no merged ones. */

@@ -201,4 +201,13 @@ module Points(d):
         at = torch.cat((place, places), dim=1)
         return self.fc(x + at)  #= fc
 `,
+  'prompts by the name of another batch': `
+module Pipeline(unet):
+    self.unet = unet
+    def forward(self, x, empty, b, n):
+        length = empty.shape[1]
+        empty = empty.repeat(1, n, 1)  #! IKB201 -> call
+        empty = empty.view(b * n, length, -1)
+        return self.unet(x, encoder_hidden_states=empty)  #= call
+`,
 });
