@@ -13,7 +13,7 @@ class Learner:
         return self.policy(seen.repeat_interleave(n, dim=0))  #! IKB102 -> policy  #= policy
 `;
 const SCRIPT = `import torch.nn as nn
-from agent.learner import Learner
+from agent.model import Learner
 
 learner = Learner(policy=nn.Linear(4, 2))
 `;
@@ -41,6 +41,25 @@ describe('files that construct a class', () => {
     await check(POLICY, { files });
     await check(POLICY.replaceAll(/#[!=][^\n#]*/g, ''), { files: { read: (path) => files.read(path) } });
   });
+
+  const HEAD = 'import torch.nn as nn\n';
+  const MADE = 'Learner(policy=nn.Linear(4, 2))\n';
+  const POOLED = 'def of(cfg):\n    policy = nn.Linear(4, 2)\n';
+  const NEW = `${HEAD}from agent.model import Learner\n`;
+  for (const [what, text] of Object.entries({
+    'another class of the name': `${HEAD}class Learner:\n    def __init__(self, policy): ...\n${MADE}`,
+    'a class of the name of another package': `${HEAD}from teachers import Learner\n${MADE}`,
+    'a member of another package': `${HEAD}import teachers\nteachers.${MADE}`,
+    'a name that is bound with others': `${NEW}${POOLED}    policy, cfg = cfg.wrap(policy)\n    return Learner(policy)\n`,
+    'a name that a loop binds': `${NEW}${POOLED}    for policy in cfg.all:\n        Learner(policy)\n`,
+    'a name that a context binds': `${NEW}${POOLED}    with cfg.open() as policy:\n        Learner(policy)\n`,
+    'a parameter of the name of a global': `${NEW}policy = nn.Linear(4, 2)\ndef of(policy):\n    return Learner(policy)\n`,
+    'a variable of another function': `${NEW}from agent.parts import policy\n${POOLED}Learner(policy)\n`,
+  }))
+    it(`say nothing by ${what}`, async () => {
+      const read = (path: string): string | undefined => (path === 'made.py' ? text : undefined);
+      await check(POLICY.replaceAll(/#[!=][^\n#]*/g, ''), { files: { read, naming: () => ['made.py'] } });
+    });
 
   it('are what a result depends on', () => {
     const files = fileSource(root);

@@ -212,7 +212,8 @@ function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression 
   };
 }
 
-export function sinkOf(event: SinkEvent, operand: Operand): Sink {
+/** `when`: the conditions that lead there; one of several networks that are handed in is not plainly that one. */
+export function sinkOf(event: SinkEvent, operand: Operand, when: readonly string[] = []): Sink {
   const { node, weight, args } = event;
   const layer = weight?.layer ?? null;
   const functional = event.callee === 'linear' && !layer ? argumentNode(args, 1, 'weight') : null;
@@ -245,7 +246,8 @@ export function sinkOf(event: SinkEvent, operand: Operand): Sink {
           index: event.weight?.index ?? null,
           length: event.weight?.length ?? null,
           kind: layer.name,
-          doubt: layer.doubt,
+          doubt:
+            layer.doubt ?? (when.some((text) => HANDED.test(text)) ? 'what is handed in is not always that' : null),
           constructor: layer.node,
         }
       : null,
@@ -254,6 +256,9 @@ export function sinkOf(event: SinkEvent, operand: Operand): Sink {
     keyword: event.keyword,
   };
 }
+
+/** `net is a Critic`, as no test of a source is written. */
+const HANDED = /^\w+ is an? \S+$/;
 
 export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
   const { value } = operand;

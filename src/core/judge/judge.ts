@@ -171,7 +171,7 @@ function matchOf(
     code,
     origin,
     written,
-    sink: sinkOf(event, operand),
+    sink: sinkOf(event, operand, candidate.when),
     path,
     replicas: [first],
     form,

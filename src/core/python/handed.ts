@@ -5,6 +5,7 @@ import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
 import type { Frame, Run } from './run';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
+import { unknown } from './state';
 import type { Condition, Value } from './value';
 
 const MAX_CONSTRUCTIONS = 6;
@@ -39,11 +40,9 @@ export function networksHandedIn(
   const found = new Map<string, Value>();
   if (wanted.length === 0) return found;
   const made = (files: readonly FileModel[]): readonly { call: Node; file: FileModel }[] =>
-    files.flatMap((file) => {
-      const named = run.global(model.name, file, frame);
-      const isOther = named?.kind === 'class' && named.model !== model;
-      return isOther ? [] : callsOf(model.name, file).map((call) => ({ call, file }));
-    });
+    files.flatMap((file) =>
+      callsOf(model.name, file).flatMap((call) => (isOf(model, call, file, frame, run) ? [{ call, file }] : [])),
+    );
   const near = made(own);
   const constructions = (near.length > 0 ? near : made(others()))
     .slice(0, MAX_CONSTRUCTIONS)
@@ -52,8 +51,11 @@ export function networksHandedIn(
     const kinds: Value[] = [];
     for (const given of constructions) {
       const value = given.get(name);
-      if (value && isNetwork(value, frame, run) && !kinds.some((kind) => kind === value || alike([kind, value], frame)))
-        kinds.push(value);
+      const options = value?.kind === 'union' ? value.options.map((option) => option.value) : value ? [value] : [];
+      const networks = options.filter((option) => isNetwork(option, frame, run));
+      if (options.some((option) => option.kind !== 'none' && !networks.includes(option))) continue;
+      for (const network of networks)
+        if (!kinds.some((kind) => kind === network || alike([kind, network], frame))) kinds.push(network);
     }
     const [only] = kinds;
     if (only) found.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
@@ -96,6 +98,19 @@ function callsOf(name: string, { file }: FileModel): readonly Node[] {
   return found;
 }
 
+/** Is it this class that is called, not another one of its name? */
+function isOf(model: ClassModel, call: Node, file: FileModel, frame: Frame, run: Run): boolean {
+  const callee = childOf(call, 'function');
+  if (!callee) return false;
+  const state = { ...frame.state, names: new Names() };
+  const named = run.evaluate(callee, { ...frame, file, function: null, closure: null, state });
+  if (named.kind === 'class') return named.model === model;
+  // Of a package that is not found here: the one that this class is in, installed, or another one.
+  const path = named.kind === 'name' ? named.path.split('.').slice(0, -1) : [];
+  const own = model.file.file.path.replace(/\.py$/, '').split('/');
+  return path.length > 0 ? path.some((part) => own.includes(part)) : callee.kind === 'identifier';
+}
+
 /** Local names that the arguments of a call speak of, by what they were last assigned. */
 function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): Names {
   const scope = scopeOf(call);
@@ -108,21 +123,50 @@ function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): Names {
     if (left === 0) return;
     for (const [name] of textOf(node).matchAll(/(?<![.\w'"])[A-Za-z_]\w*(?!\w*\s*=[^=])/g)) {
       if (names.get(name)) continue;
-      const value = assignedLast(name, node.start);
-      if (!value) continue;
-      learn(value, left - 1);
-      names.set(
-        name,
-        run.evaluate(value, { ...frame, file, function: null, closure: null, state: { ...frame.state, names } }),
-      );
+      const values = assignedLast(name, node.start);
+      for (const value of values ?? []) learn(value, left - 1);
+      const around = { ...frame, file, function: null, closure: null, state: { ...frame.state, names } };
+      const kinds = values?.map((value) => run.evaluate(value, around)) ?? [unknown()];
+      const [only] = kinds;
+      if (only) names.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
     }
   }
 
-  function assignedLast(name: string, before: number): Node | null {
+  /** What it was assigned last, on each branch; null for what is bound in another way. */
+  function assignedLast(name: string, before: number): readonly Node[] | null {
     const text = file.file.text.slice(scope.start, before);
-    const at = [...text.matchAll(new RegExp(`^[ \\t]*${name}[ \\t]*=(?!=)`, 'gm'))].at(-1);
-    if (!at) return null;
-    const assignment = enclosing(innermostAt(file.file.root, scope.start + at.index + at[0].length - 1), 'assignment');
-    return assignment && childOf(assignment, 'right');
+    const assigned = [...text.matchAll(new RegExp(`^[ \\t]*${name}[ \\t]*(:[^=\\n]*)?=(?!=)`, 'gm'))].flatMap((at) => {
+      const end = scope.start + at.index + at[0].length;
+      const assignment = enclosing(innermostAt(file.file.root, end - 1), 'assignment');
+      return assignment && scopeOf(assignment) === scope ? [assignment] : [];
+    });
+    const last = assigned.at(-1);
+    if (boundOtherwise(name).test(text.slice((last?.end ?? scope.start) - scope.start))) return null;
+    const values: Node[] = [];
+    for (const assignment of assigned.toReversed()) {
+      const value = childOf(assignment, 'right');
+      if (value) values.push(value);
+      const block = enclosing(assignment, 'block');
+      if (!block || (block.start <= call.start && call.end <= block.end)) break;
+    }
+    return values.length === 0 && isParameter(name) ? null : values;
+  }
+
+  function isParameter(name: string): boolean {
+    const parameters = childOf(scope, 'parameters');
+    return parameters !== null && new RegExp(`[(,*\\s]${name}\\s*[,):=]`).test(textOf(parameters));
   }
 }
+
+/** By a loop, with others, by `as`, by an operator. */
+const boundOtherwise = (name: string): RegExp =>
+  new RegExp(
+    [
+      `\\bfor\\b[^:\\n]*\\b${name}\\b[^:\\n]*\\bin\\b`,
+      `^(?!\\s*(?:from|import)\\b).*\\bas\\s+${name}\\b`,
+      `^[ \\t]*\\(?[\\w.*, ]*,\\s*${name}\\s*[,)]?[\\w.*, ]*=(?!=)`,
+      `^[ \\t]*\\(?${name}\\s*,[\\w.*, ()]*=(?!=)`,
+      `\\b${name}\\s*(:|[-+*/|@])=`,
+    ].join('|'),
+    'm',
+  );

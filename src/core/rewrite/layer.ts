@@ -63,7 +63,11 @@ export function layerOf(match: Match): Layer | null {
   const { parent } = constructor;
   if (parent?.kind === 'assignment') {
     const once = textOf(childOf(parent, 'left') ?? parent) === own && assignments(parent, own) === 1;
-    return named(text, null, once ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}`]);
+    return named(
+      text,
+      null,
+      once ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}${placeIn(constructor.file)}`],
+    );
   }
   const sequential = sequentialAround(constructor);
   if (!sequential) {
@@ -77,7 +81,9 @@ export function layerOf(match: Match): Layer | null {
     refuse(`\`${text}\` is not plainly the Sequential that holds the layer`);
   }
   const again =
-    assignments(constructor, own) === 1 ? [] : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}`];
+    assignments(constructor, own) === 1
+      ? []
+      : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}${placeIn(constructor.file)}`];
   if (stages[0] !== constructor) refuse(`the layer is not the first stage of \`${text}\``);
   return named(`${text}[0]`, stages, again);
 }

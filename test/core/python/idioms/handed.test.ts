@@ -146,6 +146,21 @@ class Ranker(nn.Module):
 plain = Ranker(Plain(8))
 scaled = Ranker(encoder=Scaled(8))
 `,
+  'on one of two branches': `
+class Ranker(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+    def forward(self, user, n):
+        return self.encoder(user.repeat_interleave(n, dim=0))  #! IKB102 -> linear  #= linear
+
+def make(cfg):
+    if cfg.deep:
+        encoder = nn.Linear(8, 8)
+    else:
+        encoder = nn.Identity()
+    return Ranker(encoder)
+`,
   'to a function, by those who call it': `
 def scores(net, seen, actions):
     n = actions.shape[1]
