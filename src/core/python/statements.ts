@@ -285,12 +285,17 @@ function loop(frame: Frame, pass: () => Flow, more = (): boolean => false): void
 }
 
 function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame): boolean {
+  let isSame = true;
   for (const [key, old] of names) {
     const now = frame.state.names.get(key);
-    if (now !== old && now && (old.kind === 'none' || old.kind === 'union' || matters(now))) return true;
+    if (now === old || !now) continue;
+    if (old.kind === 'none' || old.kind === 'union' || matters(now)) return true;
+    isSame = false;
   }
   for (const [id, item] of frame.state.heap.since(before)) {
     const old = before.get(id);
+    // Layers that a constructor makes out of the same things are the same in each pass.
+    if (item.kind === 'list' && frame.building && isSame) continue;
     if (old && item.kind === 'list' && old.kind === 'list' && item.items.length !== old.items.length) return true;
     if (old && item.kind !== 'list' && item !== old) return true;
   }
