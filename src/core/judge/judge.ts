@@ -15,7 +15,7 @@ import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, RuleCode } from './match';
 import { type DimNames, namesAt } from './names';
-import { mayBeMiniBatch, meetsOwnMatrix } from './picked-rows';
+import { mayBeMiniBatch, meetsOtherEnd, meetsOwnMatrix } from './picked-rows';
 import { isProjectedSum } from './projected';
 
 export interface Judge {
@@ -161,6 +161,7 @@ function matchOf(
   const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
+  if (meetsOtherEnd(replica, event.kind)) return null;
   if ((valueOf(contracted) ?? Infinity) < NARROW && isAddend(hit, operand)) return null;
   const when = independent(needed(candidate.when, ways));
   const shown = standing(

@@ -177,7 +177,8 @@ function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): 
   if (!/\bMessagePassing\b|\bself\.propagate\(/.test(textOf(owner.node))) return null;
   const body = node.children.length > 0 ? childOf(node, 'body') : null;
   const use = firstUse(body, parameter, false) ?? firstUse(body, parameter, true);
-  return use ? gatheredAlongEdges(parameter, 'edge_index', placeOf(use)) : null;
+  const end = `edge_index[${parameter.endsWith('_j') ? 0 : 1}]`;
+  return use ? gatheredAlongEdges(parameter, end, placeOf(use)) : null;
 }
 
 /** A plain assignment may be there for the sake of another branch: it is a use only where there is no other. */

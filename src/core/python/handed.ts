@@ -54,8 +54,7 @@ export function networksHandedIn(
       const options = value?.kind === 'union' ? value.options.map((option) => option.value) : value ? [value] : [];
       const networks = options.filter((option) => isNetwork(option, frame, run));
       if (options.some((option) => option.kind !== 'none' && !networks.includes(option))) continue;
-      for (const network of networks)
-        if (!kinds.some((kind) => kind === network || alike([kind, network], frame))) kinds.push(network);
+      for (const network of networks) if (!kinds.some((kind) => isSame(kind, network, frame))) kinds.push(network);
     }
     const [only] = kinds;
     if (only) found.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
@@ -71,6 +70,13 @@ function oneOf(name: string, kinds: readonly Value[], frame: Frame): Value {
   });
   return { kind: 'union', options };
 }
+
+/** Linear layers with the same parameters are one kind, of whatever width. */
+const isSame = (a: Value, b: Value, frame: Frame): boolean =>
+  a === b || alike([a, b], frame) || (isPlainLinear(a) && isPlainLinear(b));
+
+const isPlainLinear = (value: Value): boolean =>
+  value.kind === 'layer' && value.name === 'nn.Linear' && value.doubt === null && !/bias|\*/.test(textOf(value.node));
 
 function classOf(value: Value, frame: Frame): string {
   const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
@@ -108,7 +114,7 @@ function isOf(model: ClassModel, call: Node, file: FileModel, frame: Frame, run:
   // Of a package that is not found here: the one that this class is in, installed, or another one.
   const path = named.kind === 'name' ? named.path.split('.').slice(0, -1) : [];
   const own = model.file.file.path.replace(/\.py$/, '').split('/');
-  return path.length > 0 ? path.some((part) => own.includes(part)) : callee.kind === 'identifier';
+  return path.length > 0 ? path.some((part) => own.includes(part)) : textOf(callee) === model.name;
 }
 
 /** Local names that the arguments of a call speak of, by what they were last assigned. */

@@ -293,4 +293,26 @@ module Ranker(d, mode, wide):
             x = self.fc(x)
         return x
 `,
+  'both ends of an edge, multiplied or taken together': `
+from torch_geometric.nn import MessagePassing
+class Pairs(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='add')
+        self.fc = nn.Linear(d, d)
+    def message(self, x_i, x_j):
+        return self.fc(x_i * x_j)
+
+class Scores(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='add')
+        self.both = nn.Bilinear(d, d, 1)
+    def message(self, x_i, x_j):
+        return self.both(x_i, x_j)
+
+module Links(d):
+    self.both = nn.Bilinear(d, d, 1)
+    def forward(self, x, edge_index):
+        row, col = edge_index
+        return self.both(x[row], x[col])
+`,
 });

@@ -146,6 +146,17 @@ class Ranker(nn.Module):
 plain = Ranker(Plain(8))
 scaled = Ranker(encoder=Scaled(8))
 `,
+  'of several widths': `
+class Ranker(nn.Module):
+    def __init__(self, head):
+        super().__init__()
+        self.head = head
+    def forward(self, user, n):
+        return self.head(user.repeat_interleave(n, dim=0))  #! IKB102 -> linear  #= linear
+
+narrow = Ranker(nn.Linear(8, 1))
+wide = Ranker(nn.Linear(8, 64))
+`,
   'on one of two branches': `
 class Ranker(nn.Module):
     def __init__(self, encoder):
