@@ -103,7 +103,13 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     into = into.slice(0, 1);
   } else if (into.length === from.length && from.length > 0) {
     // Same number of axes, sizes that cannot be compared: the view most likely renames them.
-    const pairs = from.every((axis, i) => equal(axis.dim, into[i] ?? null) !== false);
+    const pairs = from.every((axis, i) => {
+      const size = into[i] ?? null;
+      // Rows that are joined or cut.
+      const isWidth = axis.replica === null && i === from.length - 1 && sizes[front + i] !== 'rest';
+      const isOther = isWidth && (isMultiple(size, axis.dim) || isMultiple(axis.dim, size));
+      return equal(axis.dim, size) !== false && !isOther;
+    });
     const isPlain = from.every((axis) => axis.replica === null);
     const agrees = equal(product(from.map((axis) => axis.dim)), product(into)) === true;
     const merged =

@@ -315,4 +315,12 @@ module Links(d):
         row, col = edge_index
         return self.both(x[row], x[col])
 `,
+  'rows with their copies that a view joins to longer rows': `
+module Joined(d):
+    self.fc = nn.Linear(3 * d, d)
+    def forward(self, x, n):
+        b, d = x.shape
+        two = self.fc(x.repeat_interleave(2, 0).view(-1, 3 * d))
+        return two, self.fc(x.repeat(n, 1).view(-1, 3 * d))
+`,
 });
