@@ -79,7 +79,7 @@ function calledIn(definition: Node): readonly string[] {
   return names;
 }
 
-const CALL = /(?<![.\w])(?:\w+\.)?(\w+)\(/g;
+const CALL = /(?<![.\w]|\bdef )(?:\w+\.)?(\w+)\(/g;
 
 /** Does a text call an imported function that may make replicas? */
 export type CallsProducer = (text: string) => boolean;

@@ -378,5 +378,6 @@ const copiesAlongParameter = (model: FunctionModel): boolean =>
 /** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
 const isTiny = (node: Node): boolean => node.end - node.start < 100;
 
-/** Constructors, and what runs once to bring weights from elsewhere. */
-const NO_ENTRY = /^(__init__|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
+/** Constructors, what sets weights or brings them from elsewhere once, and what describes a module. */
+const NO_ENTRY =
+  /^(__init__|__repr__|extra_repr|_?reset_parameters|_?init_\w*weights?|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;

@@ -46,7 +46,7 @@ export function networksHandedIn(
   const near = made(own);
   const constructions = (near.length > 0 ? near : made(others()))
     .slice(0, MAX_CONSTRUCTIONS)
-    .map(({ call, file }) => bound(call, file, localsOf(call, file, frame, run)));
+    .map(({ call, file }) => bound(call, file, localsOf(call, argumentsFor(wanted, init, call), file, frame, run)));
   for (const name of wanted) {
     const kinds: Value[] = [];
     for (const given of constructions) {
@@ -117,12 +117,21 @@ function isOf(model: ClassModel, call: Node, file: FileModel, frame: Frame, run:
   return path.length > 0 ? path.some((part) => own.includes(part)) : textOf(callee) === model.name;
 }
 
-/** Local names that the arguments of a call speak of, by what they were last assigned. */
-function localsOf(call: Node, file: FileModel, frame: Frame, run: Run): Names {
+/** What a call passes as these parameters of a constructor, or may pass as one of them. */
+function argumentsFor(wanted: readonly string[], init: FunctionModel, call: Node): readonly Node[] {
+  const [, ...parameters] = parametersOf(init);
+  return (childOf(call, 'arguments')?.children ?? []).filter((child, at) => {
+    if (/splat/.test(child.kind)) return true;
+    const keyword = child.kind === 'keyword_argument' ? childOf(child, 'name') : null;
+    return wanted.includes(keyword ? textOf(keyword) : (parameters[at]?.name ?? ''));
+  });
+}
+
+/** Local names that arguments of a call speak of, by what they were last assigned. */
+function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Frame, run: Run): Names {
   const scope = scopeOf(call);
   const names = new Names();
-  const list = childOf(call, 'arguments');
-  if (list) learn(list, MAX_STEPS_BACK);
+  for (const node of given) learn(node, MAX_STEPS_BACK);
   return names;
 
   function learn(node: Node, left: number): void {
