@@ -3,14 +3,12 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FileOutcome } from '../project/check-files';
+import { YOUNG } from '../project/collect';
 import { makeShare, pathOn, takeFrom } from './share';
 import type { WorkerAnswer, WorkerSetup } from './worker';
 
 /** Starting a thread costs as much as checking about this many files. */
 const FILES_PER_THREAD = 40;
-
-/** Short-lived memory in MB: the default is several times that, for each thread, and no faster. */
-const YOUNG = { maxYoungGenerationSizeMb: 16 };
 
 /** Threads worth using for so many files. */
 export function threadsFor(files: number, jobs: number | null): number {
@@ -43,7 +41,10 @@ export async function checkOnThreads(
 }
 
 async function runThread(setup: WorkerSetup): Promise<WorkerAnswer> {
-  const worker = new Worker(join(setup.dist, 'worker.js'), { workerData: setup, resourceLimits: YOUNG });
+  const worker = new Worker(join(setup.dist, 'worker.js'), {
+    workerData: setup,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
+  });
   const on = () => pathOn(setup.share, setup.thread, setup.paths);
   try {
     return await new Promise<WorkerAnswer>((done, fail) => {

@@ -62,7 +62,7 @@ const heldBy = (file: ParsedFile): Held => ({ file, model: modelOf(file) });
 /** Below this the parse costs nothing worth saving, and it tells of a broken file. */
 const SHORT = 2048;
 
-/** `share` is the part of a process's memory that this engine may fill with what it keeps: a half for each of two threads. */
+/** `share` is the part of a process's memory that this engine may fill with texts and trees that it keeps: a half for each of two threads. */
 export async function createEngine(grammars: Grammars, share = 1): Promise<Engine> {
   const parser = await createParser(grammars, share);
   const library = createLibrary(parser, share);

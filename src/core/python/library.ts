@@ -21,7 +21,10 @@ export interface Quiet {
   readonly asked: Asked;
 }
 
-/** Characters of text whose models are kept: nodes that were asked for take about sixteen bytes each. */
+/**
+ * Characters of text whose models are kept: nodes that were asked for take about sixteen bytes each. Each thread keeps as many: with
+ * half as many, two threads parse so much again that one alone is faster.
+ */
 const MODEL_CHARACTERS = 2_000_000;
 /** An outline holds its text and little else. */
 const OUTLINE_CHARACTERS = 6_000_000;
@@ -73,7 +76,7 @@ export interface Library {
 
 /** See `createEngine` for the share. */
 export function createLibrary(parser: PythonParser, share = 1): Library {
-  const held = createRecent<string, Held>(share * MODEL_CHARACTERS, ({ file }) => file.close());
+  const held = createRecent<string, Held>(MODEL_CHARACTERS, ({ file }) => file.close());
   const outlines = createRecent<string, { readonly text: string; readonly outline: Outline }>(
     share * OUTLINE_CHARACTERS,
   );
