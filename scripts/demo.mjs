@@ -44,7 +44,7 @@ function writeCopies(findings, applyEdits) {
 async function numericCheck(rewrites, { jobOf, NOTHING_GIVEN, runJobs }) {
   const options = { shapes: {}, packages: [join(root, 'kernels/python')] };
   const jobs = rewrites.map(({ finding, rewrite, original }) => {
-    const place = { file: join(root, finding.path), text: original, folders: [] };
+    const place = { file: join(root, finding.path), text: original, folders: [], cells: null };
     return jobOf(place, finding, rewrite, { ...NOTHING_GIVEN, script: true }, options);
   });
   const answers = await runJobs(jobs, { python: python(), seconds: 120 });
