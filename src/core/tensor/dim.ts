@@ -81,6 +81,12 @@ export function divide(a: Dim, b: Dim): Dim {
   return normal(parts);
 }
 
+/** `b * n` of `b`, for an `n` that is not one. */
+export function isMultiple(size: Dim, of: Dim): boolean {
+  const quotient = divide(size, of);
+  return quotient !== null && !isOne(quotient);
+}
+
 function withoutSymbols(monomial: Monomial, divisor: Monomial): Monomial | null {
   const symbols = [...monomial.symbols];
   for (const name of divisor.symbols) {

@@ -1,6 +1,6 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { type MappedAxis, merge, split } from './axis-map';
-import { type Dim, divide, equal, isOne, multiply, product, valueOf } from './dim';
+import { type Dim, divide, equal, isMultiple, isOne, multiply, product, valueOf } from './dim';
 import {
   ONE_AXIS,
   axisAt,
@@ -177,12 +177,6 @@ const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into
     return axis !== undefined && equal(axis.dim, size) !== false && !isMultiple(size, axis.dim);
   });
 
-/** `b * n` where there was `b`: axes have been merged. */
-function isMultiple(size: Dim, of: Dim): boolean {
-  const quotient = divide(size, of);
-  return quotient !== null && !isOne(quotient);
-}
-
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /**
@@ -206,10 +200,7 @@ function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nul
 
 /** `b * t` for axes of which one is `t`, the others not comparable. */
 const isProductOf = (size: Dim, axes: readonly Axis[]): boolean =>
-  axes.some((axis) => {
-    const rest = isOne(axis.dim) ? null : divide(size, axis.dim);
-    return rest !== null && !isOne(rest);
-  });
+  axes.some(({ dim }) => !isOne(dim) && isMultiple(size, dim));
 
 /** Cuts into the smallest groups whose products agree. */
 function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {
