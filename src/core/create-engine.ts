@@ -11,7 +11,7 @@ import { importsOf } from './python/imports';
 import { modelOf } from './python/model';
 import { type CallsProducer, importedProducers } from './python/entries';
 import { mayProduceReplicas } from './python/producers';
-import { type Node, positionOf } from './python/syntax';
+import { type Node, positionOf, lineOf } from './python/syntax';
 import { createJudge } from './judge/judge';
 import type { Match } from './judge/match';
 import type { GivenName } from './judge/names';
@@ -47,7 +47,6 @@ const OVERSIZED = 'not analysed: larger than any source text that people write';
 const NOTHING: Analysis = { findings: [], suppressed: [], notes: [], parsed: false };
 
 const SYNTAX_ERROR = 'syntax error; what it touches was not analysed';
-const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
 
 /** The innermost broken node on the way to the first error. */
 function firstError(root: Node): Node | null {

@@ -1,7 +1,7 @@
 /** What a change of the files changed in the report: new findings in full, those that are gone in a line each. */
 import type { Finding, Report } from '../../core/finding';
 import { placeText } from '../../notebook/place';
-import { findingBlock, painter, summary } from './text';
+import { findingBlock, linesIn, painter, summary } from './text';
 
 interface Reported {
   readonly report: Report;
@@ -24,11 +24,12 @@ function without(list: readonly Finding[], others: readonly Finding[]): Finding[
 
 export function deltaReport(before: Reported, after: Reported, color: boolean): string {
   const paint = painter(color);
+  const linesOf = linesIn(after.texts);
   const gone = without(before.report.findings, after.report.findings).map(
     (one) => `${paint('green', 'gone')} ${placeText(one)}: ${one.rule} ${one.message}`,
   );
   const fresh = without(after.report.findings, before.report.findings).map((one) =>
-    findingBlock(one, after.texts.get(one.path), paint),
+    findingBlock(one, linesOf(one), paint),
   );
   const known = new Set(before.report.errors.map(({ path, message }) => `${path}: ${message}`));
   const errors = after.report.errors

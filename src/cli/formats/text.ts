@@ -12,6 +12,18 @@ export function painter(color: boolean): Paint {
 
 const LEVEL_STYLE = { error: 'red', warning: 'yellow', information: 'cyan', hint: 'gray' } as const;
 
+/** The lines that a finding counts in, by the texts of all. Each is split once: a file may have thousands of findings. */
+export function linesIn(texts: ReadonlyMap<string, string>): (finding: Finding) => readonly string[] {
+  const known = new Map<string, readonly string[]>();
+  return (finding) => {
+    const key = `${finding.cell ?? ''}:${finding.path}`;
+    const text = texts.get(finding.path);
+    const lines = known.get(key) ?? (text === undefined ? [] : linesAround(finding, text));
+    known.set(key, lines);
+    return lines;
+  };
+}
+
 export function textReport(
   report: Report,
   notes: readonly Note[],
@@ -19,7 +31,8 @@ export function textReport(
   color: boolean,
 ): string {
   const paint = painter(color);
-  const blocks = report.findings.map((finding) => findingBlock(finding, texts.get(finding.path), paint));
+  const linesOf = linesIn(texts);
+  const blocks = report.findings.map((finding) => findingBlock(finding, linesOf(finding), paint));
   const lines = [
     ...notes.map((note) => `${placeText(note)}: ${paint('gray', 'note')}: ${note.message}`),
     ...report.errors.map((error) => `${error.path}: ${paint('red', 'error')}: ${error.message}`),
@@ -40,7 +53,8 @@ export function summary({ findings, errors, stats }: Report): string {
   return `${count(findings.length, 'finding')}${tail}${failed} in ${count(stats.files, 'file')} (${stats.milliseconds} ms)`;
 }
 
-export function findingBlock(finding: Finding, text: string | undefined, paint: Paint): string {
+/** `lines` are those of the text that the finding counts in. */
+export function findingBlock(finding: Finding, lines: readonly string[], paint: Paint): string {
   const where = `${placeText(finding)}:${finding.column}`;
   const head = `${paint('bold', where)}: ${paint(LEVEL_STYLE[finding.level], finding.level)} ${paint('bold', finding.rule)} ${finding.message}`;
   const chain = finding.chain.map((step) => {
@@ -51,7 +65,7 @@ export function findingBlock(finding: Finding, text: string | undefined, paint: 
   });
   return [
     head,
-    ...excerpt(finding, text, paint),
+    ...excerpt(finding, lines, paint),
     ...chain,
     ...finding.rewrites.map((r) => rewriteLine(r, paint)),
     '',
@@ -70,8 +84,8 @@ function rewriteLine(rewrite: Rewrite, paint: Paint): string {
 }
 
 /** The broadcast's first line with a caret line below it. Tabs stay tabs so that both lines align. */
-function excerpt(finding: Finding, text: string | undefined, paint: Paint): string[] {
-  const source = text === undefined ? undefined : linesAround(finding, text)[finding.line - 1];
+function excerpt(finding: Finding, lines: readonly string[], paint: Paint): string[] {
+  const source = lines[finding.line - 1];
   if (source === undefined) return [];
   const margin = String(finding.line).padStart(6);
   const before = source.slice(0, finding.column - 1).replace(/[^\t]/g, ' ');

@@ -1,8 +1,6 @@
 /** What a rewrite must not overlook: rebound names, other readers, writes, effects and errors on the way. */
-import { type Node, childOf, enclosing, positionOf, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Facts, LinearForm, NameAt, PathStep } from './match';
-
-const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
 
 function walk(node: Node, visit: (node: Node) => void): void {
   visit(node);

@@ -49,6 +49,9 @@ export function positionOf(file: SourceFile, offset: number): { line: number; co
   return { line: low + 1, column: Math.max(1, offset - lineStart - mark + 1) };
 }
 
+/** 1-based line on which a node begins. */
+export const lineOf = (node: Node): number => positionOf(node.file, node.start).line;
+
 /** The innermost node of one of these kinds around `node`, itself included. */
 export function enclosing(node: Node, ...kinds: readonly string[]): Node | null {
   for (let at: Node | null = node; at; at = at.parent) if (kinds.includes(at.kind)) return at;

@@ -1,9 +1,9 @@
 /** A product whose batch operand is copied to meet the other, though the product reads a stride-0 view as well. IKB301. */
 import type { Match } from '../judge/match';
-import { type Node, textOf } from '../python/syntax';
+import { type Node, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, lineOf, replace, shortly } from './edit';
+import { flat, replace, shortly } from './edit';
 import { argument, callOf, elements, integer, rootName, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { matmulOperands } from './product';

@@ -1,8 +1,8 @@
 /** `x.expand(..).float()` becomes `x.float().expand(..)`: the operator runs once per source row. IKB303. */
 import type { Match } from '../judge/match';
-import { type Node, childOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
-import { lineOf, replace } from './edit';
+import { replace } from './edit';
 import { callOf, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { readersOf } from './names';

@@ -1,8 +1,8 @@
 /** Calls that run between the copy and the place where the new text reads: what they do to what it reads. */
 import type { Match } from '../judge/match';
-import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { type Node, childOf, scopeOf, textOf, lineOf } from '../python/syntax';
 import { doingsOf } from './callees';
-import { type Edit, lineOf, shortly } from './edit';
+import { type Edit, shortly } from './edit';
 import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
 import { EDGE, LETTER } from '../python/words';

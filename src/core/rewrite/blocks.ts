@@ -1,9 +1,9 @@
 /** The blocks of a concatenation as a rewrite sees them: free ones by their text, copied ones by source and map. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, statementOf } from '../python/syntax';
+import { type Node, statementOf, lineOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
 import { conditionsOfDtypes, isWhole, mixedPrecision } from './dtypes';
-import { flat, lineOf, shortly } from './edit';
+import { flat, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
 import { tracedRows } from './merged-rows';
 import { type Draft, hoist, removeDefinitions, sourceText } from './producers';

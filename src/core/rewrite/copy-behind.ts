@@ -3,9 +3,9 @@
  * The product runs first, and what it gives is copied on that condition. IKB102.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
-import { type Edit, indentOf, lineEnd, lineOf, removeStatement } from './edit';
+import { type Edit, indentOf, lineEnd, removeStatement } from './edit';
 import { type Call, argument, callOf, integer, isSize, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { apartFrom, conditionsOf } from './guards';

@@ -3,10 +3,10 @@
  * itself), given copies of sequences: it runs on the small batch, and what it gives is copied. IKB102.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { type Edit, flat, indentOf, lineEnd, lineOf, replace } from './edit';
+import { type Edit, flat, indentOf, lineEnd, replace } from './edit';
 import { type Call, callOf, integer, isView } from './expression';
 import { conditionsOf } from './guards';
 import { notLinear, wrappers } from './layer';

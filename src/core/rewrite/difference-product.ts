@@ -3,10 +3,10 @@
  * sum of the weights that it meets: (W1 + W3) q + (W2 - W3) k + W4 (q * k). What only holds q runs once per q. IKB104.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { flat, insertBefore, lineOf, replace } from './edit';
+import { flat, insertBefore, replace } from './edit';
 import { callOf, elements, isView, rootName, unwrap } from './expression';
 import { hasSizesOf } from './full-rows';
 import { canHoist, conditionsOf } from './guards';

@@ -1,6 +1,6 @@
 /** Whether an expression, moved down from one statement to another, still gives the same value there. */
-import { type Node, textOf } from '../python/syntax';
-import { lineOf, shortly } from './edit';
+import { type Node, textOf, lineOf } from '../python/syntax';
+import { shortly } from './edit';
 import { effectIn } from './effects';
 import { isBinding, isMutation, occurrencesBetween, visit } from './names';
 import { refuse } from './refusal';

@@ -1,5 +1,5 @@
 /** Text edits that respect the file: its indentation, its line ends, and everything that stands beside a statement. */
-import { type Node, textOf } from '../python/syntax';
+import { type Node, textOf, lineOf } from '../python/syntax';
 import { refuse } from './refusal';
 
 /** Longest line that is written where it can be avoided. */
@@ -27,11 +27,6 @@ function lineStart(text: string, offset: number): number {
   while (at > 0 && text[at - 1] !== '\n' && text[at - 1] !== '\r') at--;
   return at;
 }
-
-export const lineOf = (node: Node): number => {
-  const before = node.file.text.slice(0, node.start);
-  return before.split(/\r\n|\n|\r/).length;
-};
 
 /** The white space in front of a statement. Refuses one that does not start its line (`if x: y = fc(z)`, `a; b`). */
 export function indentOf(statement: Node): string {

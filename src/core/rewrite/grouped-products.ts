@@ -3,10 +3,10 @@
  * and the rows of the left operand that share a head become one longer row axis. IKB202.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
-import { LONGEST_LINE, flat, inOrder, indentOf, insertBefore, lineOf, removeStatement, replace, roomFor } from './edit';
+import { LONGEST_LINE, flat, inOrder, indentOf, insertBefore, removeStatement, replace, roomFor } from './edit';
 import { callOf, integer, isSimple, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';

@@ -1,8 +1,8 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { NAME } from '../python/words';
-import { type Edit, flat, lineOf, shortly } from './edit';
+import { type Edit, flat, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
 import { occurrences } from './names';

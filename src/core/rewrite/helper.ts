@@ -1,6 +1,6 @@
 /** `repeat_kv(x, n)`: a function that repeats each head n times in a row and does nothing else. */
-import { type Node, childOf, statementOf, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { type Node, childOf, statementOf, textOf, lineOf } from '../python/syntax';
+
 import { callOf, integer, unwrap } from './expression';
 import { isBinding, occurrences, visit } from './names';
 import { refuse } from './refusal';

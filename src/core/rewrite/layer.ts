@@ -1,7 +1,7 @@
 /** Which layer a module's name stands for at the sink, read from its constructor in the file. */
 import type { Match } from '../judge/match';
-import { type Node, type SourceFile, childOf, enclosing, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { type Node, type SourceFile, childOf, enclosing, textOf, lineOf } from '../python/syntax';
+
 import { callOf } from './expression';
 import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';

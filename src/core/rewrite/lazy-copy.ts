@@ -3,10 +3,10 @@
  * stride 0 is handed over instead. IKB301, and IKB101 on sums.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, statementOf, textOf, lineOf } from '../python/syntax';
 import { isInteger } from './attention';
 import type { Written } from './decompose';
-import { flat, lineOf, replace } from './edit';
+import { flat, replace } from './edit';
 import { integer, isSimple, unwrap } from './expression';
 import { conditionsOf } from './guards';
 import { isMutation, occurrences, readersOf } from './names';

@@ -1,6 +1,6 @@
 /** `layers = [nn.Linear(..)]; layers.append(..); self.mlp = nn.Sequential(*layers)`: whether the layer comes first. */
-import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
+
 import { callOf, elements, unwrap } from './expression';
 import { assignmentsIn } from './file-index';
 import { torchName } from './torch-name';

@@ -1,7 +1,7 @@
 /** A view between a concatenation and its product that merges row axes: it may as well follow the product. */
 import type { Match } from '../judge/match';
-import { type Node, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { type Node, textOf, lineOf } from '../python/syntax';
+
 import { callOf, integer, isSize } from './expression';
 import { refuse } from './refusal';
 import { type Traced, trace } from './trace';

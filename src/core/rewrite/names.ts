@@ -245,11 +245,12 @@ function escapes(loop: Node): boolean {
 
 /** Gives names close to the ones asked for that the file does not use, each once. */
 export function namer(file: Node): (base: string) => string {
-  const used = new Set(variablesOf(file).keys());
+  const taken = variablesOf(file);
+  const used = new Set<string>();
   return (base) => {
     const stem = base.replace(/^_+/, '') || 'x';
     let name = stem;
-    for (let n = 2; used.has(name); n++) name = `${stem}_${n}`;
+    for (let n = 2; taken.has(name) || used.has(name); n++) name = `${stem}_${n}`;
     used.add(name);
     return name;
   };

@@ -3,9 +3,9 @@
  * is built, and zeros meet them in the concatenation, which writes its rows anyway. IKB401.
  */
 import type { Match } from '../judge/match';
-import { type Node, textOf } from '../python/syntax';
+import { type Node, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
-import { flat, lineOf, replace } from './edit';
+import { flat, replace } from './edit';
 import { argument, callOf, elements, integer, isView } from './expression';
 import { layerOf } from './layer';
 import { visit } from './names';

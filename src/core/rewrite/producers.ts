@@ -2,9 +2,9 @@
  * What becomes of the statements that made the copy: each is removed when nothing else reads its value, turned into a
  * statement of the small tensor when that has no name of its own, or else stays.
  */
-import { type Node, statementOf, textOf } from '../python/syntax';
+import { type Node, statementOf, textOf, lineOf } from '../python/syntax';
 import { disturbance, requireUndisturbed } from './disturbance';
-import { type Edit, flat, inOrder, indentOf, insertBefore, lineOf, removeStatement, replace } from './edit';
+import { type Edit, flat, inOrder, indentOf, insertBefore, removeStatement, replace } from './edit';
 import { isSimple, isView, rootName } from './expression';
 import { canHoist } from './guards';
 import {

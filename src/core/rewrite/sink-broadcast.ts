@@ -3,10 +3,10 @@
  * copied instead. IKB102.
  */
 import type { Match } from '../judge/match';
-import { type Node, statementOf, textOf } from '../python/syntax';
+import { type Node, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { disturbance, requireUndisturbed } from './disturbance';
-import { type Edit, flat, lineOf, removeStatement, replace, shortly } from './edit';
+import { type Edit, flat, removeStatement, replace, shortly } from './edit';
 import { callOf, isView } from './expression';
 import { conditionsOf } from './guards';
 import { type Layer, layerOf } from './layer';

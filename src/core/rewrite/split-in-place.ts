@@ -4,11 +4,11 @@
  * handed over as they were before they were expanded. Callers that hand over full blocks get what they got. IKB101.
  */
 import type { Match } from '../judge/match';
-import { type Node, childOf, enclosing, statementOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, statementOf, textOf, lineOf } from '../python/syntax';
 import { readFree } from './blocks';
 import { type Given, callsTo, holderOf, parametersOf } from './calls-to';
 import { type Written, splitInto } from './decompose';
-import { type Edit, flat, lineOf, removeStatement, replace } from './edit';
+import { type Edit, flat, removeStatement, replace } from './edit';
 import { argument, callOf, integer, sizes, unwrap } from './expression';
 import { isSizeOf } from './full-rows';
 import { apartFrom, conditionsOf } from './guards';

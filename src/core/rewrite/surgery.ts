@@ -2,8 +2,8 @@
  * What the rest of a file does to a layer that a class holds: a subclass or a caller may put another module in its
  * place (`model.fc = nn.Identity()`), replace its forward, or hook it. A rewrite that reads the weight would pass it by.
  */
-import { type Node, type SourceFile, childOf, enclosing, innermostAt, textOf } from '../python/syntax';
-import { lineOf } from './edit';
+import { type Node, type SourceFile, childOf, enclosing, innermostAt, textOf, lineOf } from '../python/syntax';
+
 import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { textOf } from '../../../src/core/python/syntax';
 import { requireUndisturbed } from '../../../src/core/rewrite/disturbance';
-import { lineOf } from '../../../src/core/rewrite/edit';
 import { definitionOf, readersOf } from '../../../src/core/rewrite/names';
 import { Refusal } from '../../../src/core/rewrite/refusal';
-import { statementOf } from '../../../src/core/python/syntax';
+import { lineOf, statementOf, textOf } from '../../../src/core/python/syntax';
 import { nodeAt, parse } from './parse';
 
 const body = (...lines: string[]): string => ['def f(self, x, xs, n):', ...lines.map((l) => `    ${l}`), ''].join('\n');
