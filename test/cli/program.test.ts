@@ -51,6 +51,15 @@ describe('ikbo', () => {
   const report = ({ out }: Run) => JSON.parse(out) as Report;
 
   describe('check', () => {
+    it('reports thousands of findings of one file in time that grows with them', async function () {
+      this.timeout(60_000);
+      // Where each finding looked through the text before it, this took minutes.
+      const copies = 'def f(x):\n    return x.repeat(2, 1) @ x\n';
+      write('m.py', `import torch\n${copies.repeat(12_000)}`);
+      const run = await ikbo('check', '--no-cache');
+      assert.match(run.out, /12000 findings in 1 file/);
+    });
+
     it('finds, with exit code 1', async () => {
       write('m.py', BAD);
       const run = await ikbo('check');
