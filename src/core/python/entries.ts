@@ -15,7 +15,7 @@ export function worksAtTopLevel(project: Project, callsProducer: CallsProducer |
     (c) => !/^(function|class|decorated)_definition$/.test(c.kind),
   );
   const text = statements.map(textOf).join('\n');
-  return mayProduceReplicas(text) || (callsProducer?.(text) ?? false);
+  return mayProduceReplicas(text) || (callsProducer?.(text) ?? []).length > 0;
 }
 
 /**
@@ -81,8 +81,8 @@ function calledIn(definition: Node): readonly string[] {
 
 const CALL = /(?<![.\w]|\bdef )(?:\w+\.)?(\w+)\(/g;
 
-/** Does a text call an imported function that may make replicas? */
-export type CallsProducer = (text: string) => boolean;
+/** The imported functions that a text calls and that may make replicas: `name`, `module.name` or `self.name`. */
+export type CallsProducer = (text: string) => readonly string[];
 
 /** Null when a text, which binds `names`, calls no imported function that may make replicas. */
 export function importedProducers(
@@ -97,7 +97,7 @@ export function importedProducers(
     );
   });
   makers.push(...inheritedMakers(text, names, project));
-  return makers.length > 0 ? (part) => makers.some((call) => calls(part, call)) : null;
+  return makers.length > 0 ? (part) => makers.filter((call) => calls(part, call)) : null;
 }
 
 /** `self.method` where a class of the text inherits a method from another file that may make replicas. */

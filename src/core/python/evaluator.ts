@@ -206,8 +206,8 @@ export function evaluateFile(
 
   /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
   function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame): boolean {
-    const { name, owner, node } = model;
-    const small = node.end - node.start < SHORT;
+    const { name, owner } = model;
+    const small = isSmall(model);
     if (!frame.building) return small && (model.file === project.main || name !== 'forward');
     if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
     if (owner !== null && !isOfModule(owner, self, frame)) return buildsParts(model, small);
@@ -346,8 +346,22 @@ export function evaluateFile(
   }
 
   const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
-  const usesProducer = ({ node }: FunctionModel): boolean =>
-    callsProducer?.(node.file.text.slice(node.start, node.end)) ?? false;
+  /** Does it call a function of another file whose result may be a replica? */
+  const usesProducer = ({ node, owner }: FunctionModel): boolean =>
+    (callsProducer?.(node.file.text.slice(node.start, node.end)) ?? []).some((call) => {
+      const callee = calledElsewhere(call, owner);
+      return callee === null || ((isSmall(callee) || producesReplicas(callee)) && !isQuietElsewhere(callee));
+    });
+
+  /** Null for what is no function of another file, as far as that is known before it is called. */
+  function calledElsewhere(call: string, owner: ClassModel | null): FunctionModel | null {
+    const [first = '', member] = call.split('.');
+    if (first === 'self') return owner && member ? project.method(owner, member) : null;
+    const found = project.lookup(first, project.main);
+    const called = found?.kind === 'module' && member ? project.lookup(member, found.file) : found;
+    return called?.kind === 'function' && (member === undefined) === (called === found) ? called : null;
+  }
+
   const start = [...waiting].filter((f) => producesReplicas(f) || usesProducer(f));
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
@@ -371,9 +385,9 @@ export function evaluateFile(
 
 /** `spread(x, dim, n)`: along which axis it copies, and whether it does, is known where it is called. */
 const copiesAlongParameter = (model: FunctionModel): boolean =>
-  model.node.end - model.node.start < SHORT &&
-  producesReplicas(model) &&
-  parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
+  isSmall(model) && producesReplicas(model) && parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
+
+const isSmall = ({ node }: FunctionModel): boolean => node.end - node.start < SHORT;
 
 /** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
 const isTiny = (node: Node): boolean => node.end - node.start < 100;
