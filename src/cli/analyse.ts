@@ -6,11 +6,11 @@ import type { CheckOptions } from '../core/engine';
 import type { Finding, Note, Report, ReportError } from '../core/finding';
 import { compareBaseline, parseBaseline, type Baseline } from '../project/baseline';
 import type { Config } from '../project/config';
-import { withNotebooks } from '../notebook/check';
 import { engineKey, openCache, type ResultCache } from '../project/cache';
-import { createFileChecker, isChecked, isModel, outcomeOf, type FileOutcome } from '../project/check-files';
+import { checkText, createFileChecker, isChecked, isModel, outcomeOf, type FileOutcome } from '../project/check-files';
 import { fileSource } from '../project/file-source';
 import { readText } from '../project/read-text';
+import { namingFolders } from '../project/scope';
 import { excluder, selector } from '../project/select';
 import { torchVersion } from '../project/torch-version';
 import { reportPath, walk } from '../project/walk';
@@ -26,6 +26,10 @@ export interface Analysed {
   readonly texts: ReadonlyMap<string, string>;
   /** Folders that were looked through. */
   readonly folders: readonly string[];
+  /** Files that are named and that the configuration excludes, and the configuration's file. */
+  readonly excluded: readonly (readonly [path: string, by: string])[];
+  /** Nothing could be read, or not what is named. */
+  readonly failed: boolean;
 }
 
 export interface AnalyseOptions {
@@ -33,8 +37,8 @@ export interface AnalyseOptions {
   readonly hints: boolean;
   /** Report what the baseline counts, too. */
   readonly ignoreBaseline: boolean;
-  /** Only files for which this holds; null for all. */
-  readonly only: ReadonlySet<string> | null;
+  /** Only files, by their absolute paths, for which this holds; null for all. */
+  readonly only: ((file: string) => boolean) | null;
   /** Threads at most; null for as many as the machine has processors. */
   readonly jobs: number | null;
   /** Folder of earlier results; null for none. */
@@ -51,18 +55,19 @@ export async function analyse(context: Context, paths: readonly string[], option
   const started = performance.now();
   const found = walk(context.root, paths, isChecked);
   const excluded = excluder(options.config);
+  const isExcluded = (file: string): boolean => excluded(reportPath(options.config.folder, file));
   const wanted = found.files
-    .filter((file) => !excluded(reportPath(options.config.folder, file)))
-    .map((file) => reportPath(context.root, file))
-    .filter((path) => options.only === null || options.only.has(path));
+    .filter((file) => !isExcluded(file) && (options.only === null || options.only(file)))
+    .map((file) => reportPath(context.root, file));
   const check = checkOptions(options);
   const cache =
     options.cache === null
       ? null
       : openCache(options.cache, context.root, `${engineKey(context.dist, version)} ${JSON.stringify(check)}`);
-  const known = cache?.hasEntries ? lookUp(context.root, cache, wanted) : new Map<string, FileOutcome>();
+  const folders = namingFolders(context.root, paths);
+  const known = cache?.hasEntries ? lookUp(context.root, folders, cache, wanted) : new Map<string, FileOutcome>();
   const left = wanted.filter((path) => !known.has(path));
-  const fresh = await checkAll(context, left, check, threadsFor(left.length, options.jobs));
+  const fresh = await checkAll(context, left, check, folders, threadsFor(left.length, options.jobs));
   for (const outcome of fresh) {
     known.set(outcome.path, outcome);
     if (cache && 'analysis' in outcome && outcome.sources) cache.store(outcome.path, outcome.sources, outcome.analysis);
@@ -70,14 +75,27 @@ export async function analyse(context: Context, paths: readonly string[], option
   const unwritten = cache?.save() ?? null;
   if (unwritten !== null) context.output.error(`note: results are not kept in ${options.cache}: ${unwritten}\n`);
   const outcomes = wanted.flatMap((path) => known.get(path) ?? []);
-  const { errors, folders } = found;
-  return collect(context, options, outcomes, { errors, folders, files: wanted.length, started });
+  const given = new Set(paths.map((path) => resolve(context.root, path)));
+  return collect(context, options, outcomes, {
+    ...found,
+    missing: found.errors.some(({ path }) => path === "''" || given.has(resolve(context.root, path))),
+    excluded: found.files
+      .filter((file) => given.has(file) && isExcluded(file))
+      .map((file) => reportPath(context.root, file)),
+    files: wanted.length,
+    started,
+  });
 }
 
 /** Outcomes that are known from before, or that need no engine. */
-function lookUp(root: string, cache: ResultCache, paths: readonly string[]): Map<string, FileOutcome> {
+function lookUp(
+  root: string,
+  folders: readonly string[],
+  cache: ResultCache,
+  paths: readonly string[],
+): Map<string, FileOutcome> {
   const known = new Map<string, FileOutcome>();
-  const files = fileSource(root);
+  const files = fileSource(root, 1, folders);
   for (const path of paths) {
     if (isModel(path)) continue;
     const textHash = files.hash(path);
@@ -96,13 +114,16 @@ async function checkAll(
   context: Context,
   paths: readonly string[],
   options: Omit<CheckOptions, 'files'>,
+  folders: readonly string[],
   threads: number,
 ): Promise<readonly FileOutcome[]> {
   if (paths.length === 0) return [];
   const { root, dist } = context;
   const checker = async (): Promise<(path: string) => FileOutcome> =>
-    createFileChecker(await context.engine(1 / threads), root, options, 1 / threads);
-  return threads > 1 ? checkOnThreads({ root, dist, options }, paths, threads, checker) : paths.map(await checker());
+    createFileChecker(await context.engine(1 / threads), root, options, 1 / threads, folders);
+  return threads > 1
+    ? checkOnThreads({ root, dist, options, folders }, paths, threads, checker)
+    : paths.map(await checker());
 }
 
 /** One text under a name, as `ikbo check -` does for an editor's buffer. */
@@ -113,11 +134,13 @@ export async function analyseText(
   options: AnalyseOptions,
 ): Promise<Analysed> {
   const started = performance.now();
-  const engine = withNotebooks(await context.engine());
-  const analysis = engine.check(path, text, { ...checkOptions(options), files: fileSource(context.root) });
-  return collect(context, options, [{ path, analysis, text, sources: null }], {
+  const files = fileSource(context.root, 1, namingFolders(context.root, [path]));
+  const outcome = checkText(await context.engine(), path, text, { ...checkOptions(options), files });
+  return collect(context, options, [outcome], {
     errors: [],
     folders: [],
+    missing: false,
+    excluded: [],
     files: 1,
     started,
   });
@@ -130,6 +153,9 @@ function collect(
   run: {
     readonly errors: readonly ReportError[];
     readonly folders: readonly string[];
+    /** Something that is named is not there. */
+    readonly missing: boolean;
+    readonly excluded: readonly string[];
     readonly files: number;
     readonly started: number;
   },
@@ -170,8 +196,18 @@ function collect(
       ...compared.known.map((finding) => ({ finding, kind: 'external' as const })),
     ],
     folders: run.folders,
+    excluded: run.excluded.map((path) => [path, config.file ?? ''] as const),
+    failed: run.missing || (errors.length > 0 && problems.length + broken.length >= run.files),
     texts: new Map(checked.flatMap(({ path, text }) => (text === null ? [] : [[path, text] as const]))),
   };
+}
+
+/** What is named and was not looked at is said: silence would pass for a check. */
+export function noteNothing(context: Context, { report, excluded }: Analysed, named: readonly string[]): void {
+  for (const [path, by] of excluded) context.output.error(`note: ${path}: not checked; ${by} excludes it\n`);
+  if (report.stats.files + report.errors.length + excluded.length > 0) return;
+  const what = `no Python file, notebook or ONNX model in ${named.join(', ')}`;
+  context.output.error(`note: ${what}, besides what is ignored or excluded\n`);
 }
 
 /** A finding's path as the baseline names it: relative to the configuration, wherever the command runs. */

@@ -4,7 +4,7 @@ import { markdownReport } from '../bench/report';
 import { completeRequest, requestForFinding } from '../bench/request';
 import type { Finding } from '../core/finding';
 import { isModel } from '../project/check-files';
-import { findConfig } from '../project/config';
+import { configFor } from '../project/scope';
 import { findPython } from '../project/interpreter';
 import type { BenchRequest, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
 import { checkDims, OPS } from '../protocol/dims';
@@ -51,7 +51,12 @@ export async function bench(context: Context, given: BenchArguments): Promise<Ex
     // An interpreter without torch is reported by the host and costs nothing else.
     python: given.python === 'none' ? null : findPython(context.root, given.python ?? null),
     ...(finding && isModel(finding.path)
-      ? { model: modelRun(context, finding, { ...findConfig(context.root).shapes, ...parseSizes(given.shape) }) }
+      ? {
+          model: modelRun(context, finding, {
+            ...configFor(context.root, [finding.path]).shapes,
+            ...parseSizes(given.shape),
+          }),
+        }
       : {}),
   });
   const abort = new AbortController();
@@ -128,11 +133,10 @@ function fromPreset({ preset, op }: BenchArguments, device: string): Shapes {
 }
 
 async function fromFinding(context: Context, place: string, sizes: Dims): Promise<Measurable> {
-  const config = findConfig(context.root);
   // Sizes of a model are those of its inputs; of a source file, those of the operator.
   const model = isModelPlace(place);
-  const bound = model ? { ...config, shapes: { ...config.shapes, ...sizes } } : config;
-  const { findings: here } = await findingsAt(context, bound, `--finding ${place}`, lineOfNode(context, place));
+  const at = lineOfNode(context, place);
+  const { findings: here } = await findingsAt(context, `--finding ${place}`, at, model ? sizes : {});
   const requests = here.map((finding) => ({ finding, found: requestForFinding(finding, model ? {} : sizes) }));
   const { finding, found: request } = requests.find(({ found }) => found !== null) ?? {};
   if (!request)

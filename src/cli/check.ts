@@ -4,10 +4,12 @@ import { version } from '../../package.json';
 import { RULES } from '../core/rules';
 import { rulePage } from '../core/rules/page';
 import { makeBaseline } from '../project/baseline';
-import { findConfig } from '../project/config';
+import { isModel } from '../project/check-files';
 import { decodeText } from '../project/read-text';
-import { describeError } from '../project/walk';
-import { analyse, analyseText, baselinePath, type Analysed, type AnalyseOptions } from './analyse';
+import { configFor } from '../project/scope';
+import { describeError, reportPath } from '../project/walk';
+import type { Config } from '../project/config';
+import { analyse, analyseText, baselinePath, noteNothing, type Analysed, type AnalyseOptions } from './analyse';
 import { changedSince } from './changed';
 import type { Context } from './context';
 import { githubReport } from './formats/github';
@@ -42,65 +44,69 @@ export interface CheckArguments {
   readonly cacheDir: string | null;
 }
 
-/** `ikbo check`: 0 without findings, 1 with, 2 when nothing could be read or the call was wrong. */
+/** `ikbo check`: 0 without findings, 1 with, 2 when nothing or not what was named could be read, or the call was wrong. */
 export async function check(context: Context, paths: readonly string[], given: CheckArguments): Promise<ExitCode> {
-  noteUnknownRules(context);
+  const stdin = paths.includes('-') ? stdinPath(context, paths, given) : null;
+  if (stdin === null && given.stdinFilename !== null)
+    throw new UsageError('--stdin-filename names the text on standard input; give - as the path to read it');
+  if (given.statistics && given.format !== 'text')
+    throw new UsageError(`--statistics prints text; not together with --format ${given.format}`);
+  const named = stdin !== null ? [stdin] : paths.length > 0 ? paths : ['.'];
+  const config = () => configFor(context.root, named);
+  noteUnknownRules(context, config());
   const cache = given.cache ? cacheFolder(context, given.cacheDir) : null;
   // Made for each check: files that decide may change, too.
   const optionsNow = (folder: string | null): AnalyseOptions => ({
-    config: findConfig(context.root),
+    config: config(),
     hints: given.hints,
     jobs: given.jobs,
     cache: folder,
     ignoreBaseline: given.ignoreBaseline || given.writeBaseline !== null,
-    only: given.changedSince === null ? null : changedSince(context.root, given.changedSince),
+    only: given.changedSince === null ? null : changedSince(context.root, named, given.changedSince),
   });
-  const run = (folder: string | null) => analyse(context, paths.length > 0 ? paths : ['.'], optionsNow(folder));
+  const run = (folder: string | null) => analyse(context, named, optionsNow(folder));
   const print = (analysed: Analysed): void =>
     context.output.out(given.statistics ? statisticsReport(analysed.report) : format(given.format, analysed, context));
   if (given.watch) {
-    if (paths.includes('-') || given.writeBaseline !== null)
+    if (stdin !== null || given.writeBaseline !== null)
       throw new UsageError('--watch: not together with standard input or --write-baseline');
     const deltas = given.format === 'text' && !given.statistics;
     return exitCode(await watch(context, { run, print, deltas, cache }));
   }
-  const analysed = paths.includes('-') ? await analyseStdin(context, paths, given, optionsNow(null)) : await run(cache);
+  const analysed = stdin !== null ? await analyseStdin(context, stdin, optionsNow(null)) : await run(cache);
   if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, optionsNow(null), analysed);
   print(analysed);
-  const { report } = analysed;
-  if (report.stats.files + report.errors.length === 0 && given.changedSince === null)
-    context.output.error(
-      `note: no Python file, notebook or ONNX model in ${paths.length > 0 ? paths.join(', ') : '.'}\n`,
-    );
+  noteNothing(context, analysed, named);
   return exitCode(analysed);
 }
 
 /** A slip in `select` would turn the check off without a word. */
-function noteUnknownRules(context: Context): void {
-  const { file, select, ignore } = findConfig(context.root);
+function noteUnknownRules(context: Context, { file, select, ignore }: Config): void {
   for (const code of [...(select ?? []), ...ignore])
     if (!RULES.some((rule) => rule.code.startsWith(code)))
       context.output.error(`note: ${file}: ${code} is no rule; \`ikbo explain\` lists them\n`);
 }
 
-function exitCode({ report }: Analysed): ExitCode {
+function exitCode({ report, failed }: Analysed): ExitCode {
   if (report.findings.some((finding) => finding.materialized)) return EXIT.findings;
-  return report.errors.length > 0 && report.errors.length >= report.stats.files ? EXIT.failed : EXIT.clean;
+  return failed ? EXIT.failed : EXIT.clean;
 }
 
 const cacheFolder = (context: Context, named: string | null): string | null =>
   named === null ? context.cacheFolder : resolve(context.root, named);
 
-async function analyseStdin(
-  context: Context,
-  paths: readonly string[],
-  given: CheckArguments,
-  options: AnalyseOptions,
-): Promise<Analysed> {
+/** The report path of what is read from standard input; editors give absolute ones. */
+function stdinPath({ root }: Context, paths: readonly string[], { stdinFilename }: CheckArguments): string {
   if (paths.length > 1) throw new UsageError('- (standard input) stands alone; name no other paths');
+  const path = reportPath(root, resolve(root, stdinFilename || 'stdin.py'));
+  if (isModel(path)) throw new UsageError(`${path}: a model is not read from standard input; name its file`);
+  return path;
+}
+
+async function analyseStdin(context: Context, path: string, options: AnalyseOptions): Promise<Analysed> {
   const read = decodeText(readFileSync(0));
   if ('problem' in read) throw new UsageError(`standard input: ${read.problem}`);
-  return analyseText(context, given.stdinFilename ?? 'stdin.py', read.text, options);
+  return analyseText(context, path, read.text, options);
 }
 
 function writeBaseline(context: Context, file: string, options: AnalyseOptions, { report }: Analysed): ExitCode {
@@ -111,7 +117,9 @@ function writeBaseline(context: Context, file: string, options: AnalyseOptions, 
     throw new UsageError(`${file}: not written: ${describeError(error)}`);
   }
   const named = options.config.baseline === null ? `; name it in ikbo.toml: baseline = "${file}"` : '';
-  context.output.error(`${file}: ${report.findings.length} findings recorded${named}\n`);
+  context.output.error(
+    `${file}: ${report.findings.length} finding${report.findings.length === 1 ? '' : 's'} recorded${named}\n`,
+  );
   return EXIT.clean;
 }
 

@@ -5,10 +5,10 @@ import type { Finding } from '../core/finding';
 import { RULES } from '../core/rules';
 import { withNotebooks } from '../notebook/check';
 import { placeText } from '../notebook/place';
-import { findConfig } from '../project/config';
 import { fileSource } from '../project/file-source';
+import { configFor, namingFolders } from '../project/scope';
 import { describeError } from '../project/walk';
-import { analyse, checkOptions } from './analyse';
+import { analyse, checkOptions, noteNothing } from './analyse';
 import type { Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
 import { painter } from './formats/text';
@@ -27,13 +27,17 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
   for (const code of given.rules)
     if (!RULES.some((rule) => rule.code === code))
       throw new UsageError(`--rule ${code}: no such rule; \`ikbo explain\` lists them`);
+  if (paths.includes('-')) throw new UsageError('-: fix changes files; standard input can only be checked');
   const engine = withNotebooks(await context.engine());
-  const config = findConfig(context.root);
+  const named = paths.length > 0 ? paths : ['.'];
+  const config = configFor(context.root, named);
   const analysis = { config, hints: false, ignoreBaseline: true, only: null, jobs: null, cache: null };
-  const { report, texts } = await analyse(context, paths.length > 0 ? paths : ['.'], analysis);
+  const analysed = await analyse(context, named, analysis);
+  const { report, texts } = analysed;
+  noteNothing(context, analysed, named);
   const options = {
     ...checkOptions(analysis),
-    files: fileSource(context.root),
+    files: fileSource(context.root, 1, namingFolders(context.root, named)),
     rules: given.rules.length > 0 ? new Set(given.rules) : null,
     unsafe: given.unsafe,
     prefer: given.prefer,

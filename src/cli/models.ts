@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { OnnxError, Refusal, readModel, rewriteModel, showModel, type ByteSource, type Piece } from '../core/onnx';
 import { RULES } from '../core/rules';
 import { openFileBytes } from '../project/byte-source';
-import { findConfig } from '../project/config';
 import { findRuntime } from '../project/onnx/find-runtime';
 import { verifyModel } from '../project/onnx/verify';
 import { RUNTIME_MISSING } from '../protocol/onnx';
 import { writeModel } from '../project/onnx/write';
+import { configFor } from '../project/scope';
 import { describeError } from '../project/walk';
 import type { Context } from './context';
 import { parseSizes } from './sizes';
@@ -50,7 +50,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
   const target = resolve(context.root, output);
   if (target === resolve(context.root, file))
     throw new UsageError(`${output}: the original is never overwritten; choose another name with -o`);
-  const shapes = { ...findConfig(context.root).shapes, ...parseSizes(given.shape) };
+  const shapes = { ...configFor(context.root, [file]).shapes, ...parseSizes(given.shape) };
   const runtime = given.verify === false ? null : findRuntime(context.root);
   if (given.verify && !runtime) throw new UsageError(`${file}: ${RUNTIME_MISSING}`);
   const code = withModel(context, file, (source) => {

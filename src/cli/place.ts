@@ -4,6 +4,7 @@
  */
 import type { Finding } from '../core/finding';
 import type { Config } from '../project/config';
+import { configFor } from '../project/scope';
 import { analyse } from './analyse';
 import type { Context } from './context';
 import { UsageError } from './output';
@@ -12,15 +13,25 @@ export interface FindingsAt {
   readonly path: string;
   readonly text: string | undefined;
   readonly findings: readonly Finding[];
+  readonly config: Config;
 }
 
-/** The findings on a line, at least one. Throws UsageError that says where there are some. `shown` is what the user wrote. */
-export async function findingsAt(context: Context, config: Config, shown: string, place: string): Promise<FindingsAt> {
+/**
+ * The findings on a line, at least one, with `sizes` besides those of the configuration. Throws UsageError that says where there
+ * are some. `shown` is what the user wrote.
+ */
+export async function findingsAt(
+  context: Context,
+  shown: string,
+  place: string,
+  sizes: Readonly<Record<string, number>> = {},
+): Promise<FindingsAt> {
   const { path, cell, line } = parsePlace(place) ?? {};
   if (path === undefined || line === undefined)
     throw new UsageError(`${shown}: expected FILE:LINE, of a notebook FILE.ipynb:CELL:LINE`);
+  const config = configFor(context.root, [path]);
   const { report, texts } = await analyse(context, [path], {
-    config,
+    config: { ...config, shapes: { ...config.shapes, ...sizes } },
     hints: true,
     ignoreBaseline: true,
     only: null,
@@ -41,7 +52,7 @@ export async function findingsAt(context: Context, config: Config, shown: string
     );
   }
   const name = findings[0]?.path ?? path;
-  return { path: name, text: texts.get(name), findings };
+  return { path: name, text: texts.get(name), findings, config };
 }
 
 function parsePlace(place: string) {

@@ -5,8 +5,8 @@ import { isNotebook } from '../notebook/check';
 import { inProgram } from '../notebook/in-program';
 import { placeText } from '../notebook/place';
 import { cellStarts } from '../notebook/program';
-import { findConfig } from '../project/config';
 import { findPython } from '../project/interpreter';
+import { namingFolders } from '../project/scope';
 import { bundledPackages, runJobs } from '../verify/run';
 import { jobOf } from '../verify/job';
 import { answerLines } from '../verify/text';
@@ -32,8 +32,7 @@ export interface VerifyArguments {
 
 /** 0 when every rewrite gave the same results, 1 when one did not, 2 when one could not be compared. */
 export async function verify(context: Context, place: string, given: VerifyArguments): Promise<ExitCode> {
-  const config = findConfig(context.root);
-  const { path, text, findings } = await findingsAt(context, config, place, place);
+  const { path, text, findings, config } = await findingsAt(context, place, place);
   if (text === undefined) throw new UsageError(`${place}: a model is verified by \`ikbo rewrite --verify\``);
   const offered = findings.flatMap((finding) => finding.rewrites.map((rewrite) => ({ finding, rewrite })));
   const ids = new Set(offered.flatMap(({ rewrite }) => (rewrite.edits.length > 0 ? [rewrite.id] : [])));
@@ -55,7 +54,8 @@ export async function verify(context: Context, place: string, given: VerifyArgum
     script: given.main,
     device: given.device,
   };
-  const from = { file: resolve(context.root, path), text, folders: [context.root], cells: null };
+  const folders = [...new Set([context.root, ...namingFolders(context.root, [path])])];
+  const from = { file: resolve(context.root, path), text, folders, cells: null };
   const options = { shapes: config.shapes, packages: bundledPackages() };
   const jobs = chosen.map(({ finding, rewrite }) => {
     if (!isNotebook(path)) return jobOf(from, finding, rewrite, stated, options);

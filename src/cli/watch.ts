@@ -52,6 +52,7 @@ export async function watch(context: Context, watching: Watching): Promise<Analy
     let last = await watching.run(cache);
     follow(watchers, last.folders, change);
     watching.print(last);
+    if (watchers.size === 0) throw new UsageError('--watch: nothing that is named is there to be watched');
     context.output.error('watching for changes; Ctrl-C ends\n');
     while (!ended) {
       // Changes while a check ran are not missed: the flag was set.

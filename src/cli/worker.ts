@@ -11,6 +11,8 @@ export interface WorkerSetup {
   readonly root: string;
   readonly dist: string;
   readonly options: Omit<CheckOptions, 'files'>;
+  /** Where classes are looked for by name. */
+  readonly folders: readonly string[];
   readonly paths: readonly string[];
   /** See `share.ts`. */
   readonly share: SharedArrayBuffer;
@@ -23,8 +25,9 @@ export type WorkerAnswer = readonly FileOutcome[];
 
 async function serve(): Promise<void> {
   if (!parentPort) throw new Error('this file runs as a worker thread only');
-  const { root, dist, options, paths, share, thread, threads } = workerData as WorkerSetup;
-  const check = createFileChecker(await createEngine(readGrammars(dist), 1 / threads), root, options, 1 / threads);
+  const { root, dist, options, folders, paths, share, thread, threads } = workerData as WorkerSetup;
+  const engine = await createEngine(readGrammars(dist), 1 / threads);
+  const check = createFileChecker(engine, root, options, 1 / threads, folders);
   const answer: FileOutcome[] = [];
   for (const path of takeFrom(share, thread, paths)) answer.push(check(path));
   parentPort.postMessage(answer satisfies WorkerAnswer);

@@ -31,14 +31,15 @@ export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 export const isChecked = (name: string): boolean =>
   isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
-/** Checks one file after another; shared by all who check many. See `createEngine` for the share. */
+/** Checks one file after another; shared by all who check many. See `fileSource` for the share and the folders. */
 export function createFileChecker(
   engine: Engine,
   root: string,
   options: Omit<CheckOptions, 'files'>,
   share = 1,
+  folders: readonly string[] = [root],
 ): (path: string) => FileOutcome {
-  const files = fileSource(root, share);
+  const files = fileSource(root, share, folders);
   const collect = createCollector(share);
   return (path) => {
     const outcome = checkFile(engine, root, path, options, files);
@@ -72,14 +73,24 @@ function checkSource(
 ): FileOutcome {
   const read = readText(join(root, path));
   if ('problem' in read) return { path, problem: read.problem };
-  const { result: analysis, asked } = files.recorded((source) =>
-    isModelText(path)
-      ? checkModelText(path, read.text, { shapes: options.shapes ?? {} })
-      : withNotebooks(engine).check(path, read.text, { ...options, files: source }),
+  const { result, asked } = files.recorded((source) =>
+    checkText(engine, path, read.text, { ...options, files: source }),
   );
-  const [problem] = analysis.parsed || !isModelText(path) ? [] : analysis.notes;
-  if (problem) return { path, problem: `line ${problem.line}: ${problem.message}` };
-  return outcomeOf(path, analysis, read.text, { hash: hashText(read.text), asked });
+  if ('problem' in result) return result;
+  return outcomeOf(path, result.analysis, read.text, { hash: hashText(read.text), asked });
+}
+
+/** One text under a name, which says what it is: Python, a notebook, or a model in its textual syntax. */
+export function checkText(engine: Engine, path: string, text: string, options: CheckOptions): FileOutcome {
+  if (!isModelText(path)) {
+    const analysis = withNotebooks(engine).check(path, text, options);
+    return { path, analysis, text, sources: null };
+  }
+  const analysis = checkModelText(path, text, { shapes: options.shapes ?? {} });
+  const [problem] = analysis.parsed ? [] : analysis.notes;
+  return problem
+    ? { path, problem: `line ${problem.line}: ${problem.message}` }
+    : { path, analysis, text, sources: null };
 }
 
 /** The outcome for a source; its text is kept only where the report needs it. */

@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { Level } from '../core/finding';
+import { describeError } from './walk';
 
 export interface Config {
   /** The folder that patterns and the baseline are relative to. */
@@ -50,15 +51,23 @@ export const defaultConfig = (folder: string): Config => ({
 export function findConfig(folder: string): Config {
   for (let at = resolve(folder); ;) {
     const own = join(at, 'ikbo.toml');
-    if (existsSync(own)) return readConfig(own, readFileSync(own, 'utf8'), at);
+    if (existsSync(own)) return readConfig(own, textOf(own), at);
     const project = join(at, 'pyproject.toml');
     if (existsSync(project)) {
-      const text = readFileSync(project, 'utf8');
+      const text = textOf(project);
       if (/^\s*\[\s*tool\s*\.\s*ikbo\b/m.test(text)) return readConfig(project, text, at);
     }
     const parent = dirname(at);
     if (parent === at || existsSync(join(at, '.git'))) return defaultConfig(folder);
     at = parent;
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`${file}: ${describeError(error)}`);
   }
 }
 

@@ -17,14 +17,14 @@ export interface ProjectFiles extends FileSource {
 const CAPACITY = 6_000_000;
 
 /**
- * Other files of the project below `root`, read about once each; a file that cannot be read is not there. See `createEngine` for
- * the share.
+ * Other files of the project, by paths relative to `root`, read about once each; a file that cannot be read is not there. See
+ * `createEngine` for the share, and `createNaming` for the folders.
  */
-export function fileSource(root: string, share = 1): ProjectFiles {
+export function fileSource(root: string, share = 1, folders: readonly string[] = [root]): ProjectFiles {
   const texts = createRecent<string, { readonly text: string | undefined }>(share * CAPACITY);
   const hashes = new Map<string, readonly [path: string, hash: TextHash]>();
   const names = namesByFolder();
-  const naming = createNaming(root);
+  const naming = createNaming(root, folders);
   const read = (path: string): string | undefined => {
     const known = texts.get(path);
     if (known) return known.text;

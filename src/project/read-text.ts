@@ -17,8 +17,13 @@ export function readText(path: string): ReadText {
   return decodeText(bytes);
 }
 
+/** By its byte order mark. */
+const isUtf16 = ([a, b]: Uint8Array): boolean => (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
+
 export function decodeText(bytes: Uint8Array): ReadText {
   if (bytes.length > MOST_BYTES) return { problem: `larger than ${MOST_BYTES / 2 ** 20} MiB; not analysed` };
+  if (isUtf16(bytes))
+    return { problem: 'UTF-16, which Python does not read; not analysed. Convert it: iconv -f UTF-16 -t UTF-8' };
   if (bytes.includes(0)) return { problem: 'binary file (contains a NUL byte); not analysed' };
   try {
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };

@@ -40,8 +40,10 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
   const files = new Map<string, string>();
   const folders = new Set<string>();
   const errors: ReportError[] = [];
-  const fail = (path: string, error: unknown) =>
-    errors.push({ path: reportPath(root, path), message: describeError(error) });
+  const fail = (path: string, error: unknown) => {
+    const message = isLossy(path) ? 'its name is not UTF-8; not analysed' : describeError(error);
+    errors.push({ path: reportPath(root, path), message });
+  };
 
   const visit = (folder: string, ignores: readonly Rules[], open: ReadonlySet<string>): void => {
     let real: string;
@@ -72,8 +74,10 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
         const stat = entry.isFile() || entry.isDirectory() ? entry : statSync(path);
         if (stat.isDirectory()) {
           if (!SKIPPED_FOLDERS.has(name) && !isIgnored(rules, path, true)) visit(path, rules, inside);
-        } else if (stat.isFile() && wanted(name) && !isIgnored(rules, path, false))
+        } else if (stat.isFile() && wanted(name) && !isIgnored(rules, path, false)) {
+          if (isLossy(name)) statSync(path);
           files.set(reportPath(root, path), path);
+        }
       } catch (error) {
         if (wanted(name)) fail(path, error);
       }
@@ -81,6 +85,11 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
   };
 
   for (const given of paths) {
+    if (given === '') {
+      // From a variable that is not set: the whole folder is not what was meant.
+      errors.push({ path: "''", message: 'an empty path; the current folder is .' });
+      continue;
+    }
     const path = resolve(root, given);
     try {
       const stat = statSync(path);
@@ -98,6 +107,9 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
   const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
   return { files: sorted.map(([, absolute]) => absolute), folders: [...folders], errors };
 }
+
+/** Bytes that are no UTF-8 are replaced where names are read, and the name is then none of a file. */
+const isLossy = (name: string): boolean => name.includes('\ufffd');
 
 /** One ignore file and the folder that its patterns are relative to. */
 interface Rules {

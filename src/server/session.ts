@@ -6,6 +6,7 @@ import { createRecent } from '../core/recent';
 import type { Finding, Note } from '../core/finding';
 import { hashText, type TextHash } from '../project/cache';
 import { createNaming } from '../project/naming';
+import { namingFolders } from '../project/scope';
 import { readText } from '../project/read-text';
 import type { LensDocument } from './documents';
 import type { Place } from './places';
@@ -75,7 +76,7 @@ export function createSession({ engine, projects, documents, folders, settings }
   /** Files on disk that construct a class. */
   const namingFor = ({ place: { root } }: LensDocument): Pick<FileSource, 'naming'> => {
     if (root === null) return {};
-    const naming = namings.get(root) ?? createNaming(root);
+    const naming = namings.get(root) ?? createNaming(root, namingFolders(root, [root]));
     namings.set(root, naming);
     return { naming };
   };

@@ -1,6 +1,6 @@
 /** The real commands, in process, on files in a fresh folder. */
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -24,6 +24,19 @@ import { BAD } from './ranker';
 
 const dist = join(__dirname, '../../dist');
 
+const LEARNER = `import torch
+from torch import nn
+
+
+class Learner(nn.Module):
+    def __init__(self, policy):
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, seen: torch.Tensor, n: int):
+        return self.policy(seen.repeat_interleave(n, dim=0))
+`;
+
 const CLEAN = 'import torch\n\n\ndef f(x):\n    return x + 1\n';
 
 interface Run {
@@ -41,10 +54,12 @@ describe('ikbo', () => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   };
-  const ikbo = async (...args: string[]): Promise<Run> => {
+  const ikbo = (...args: string[]): Promise<Run> => ikboIn('.', ...args);
+  const ikboIn = async (folder: string, ...args: string[]): Promise<Run> => {
     let out = '';
     let error = '';
-    const context = createContext(root, dist, { out: (t) => (out += t), error: (t) => (error += t), color: false });
+    const at = join(root, folder);
+    const context = createContext(at, dist, { out: (t) => (out += t), error: (t) => (error += t), color: false });
     const code = await program(context, ['node', 'ikbo', ...args]);
     return { code, out, error };
   };
@@ -110,7 +125,23 @@ describe('ikbo', () => {
         ['broken.py', 'good.py'],
       );
     });
-    it('exit code 2 when nothing could be read', async () => assert.equal((await ikbo('check', 'missing.py')).code, 2));
+    it('exit code 2 when nothing could be read, or not what is named; a link back is no such failure', async () => {
+      write('good.py', CLEAN);
+      for (const name of ['a', 'b', 'c']) symlinkSync('.', join(root, name));
+      assert.equal((await ikbo('check')).code, 0);
+      for (const named of [['missing.py'], ['good.py', 'missing'], ['']])
+        assert.equal((await ikbo('check', ...named)).code, 2, named.join());
+      await assert.rejects(ikbo('check', '--watch', 'missing'), /nothing that is named is there/);
+      write('bad.py', Uint8Array.of(0xff, 0xfe, 0x23, 0));
+      const run = await ikbo('check', 'bad.py');
+      assert.equal(run.code, 2);
+      assert.match(run.out, /UTF-16.*iconv -f UTF-16/);
+    });
+    it('options that mean nothing together are refused', async () => {
+      await assert.rejects(ikbo('check', '--stdin-filename', 'm.py'), /give - as the path/);
+      await assert.rejects(ikbo('check', '--statistics', '--format', 'json'), /not together with --format json/);
+      await assert.rejects(ikbo('fix', '-'), /standard input can only be checked/);
+    });
     it('exit code 2 and a hint for wrong usage', async () => {
       const run = await ikbo('check', '--format', 'xml');
       assert.equal(run.code, 2);
@@ -160,6 +191,80 @@ describe('ikbo', () => {
         ['changed.py', 'new.py'],
       );
       await assert.rejects(ikbo('check', '--changed-since', 'nowhere'), UsageError);
+    });
+    it('--changed-since knows new files beside the current folder, whatever git is told to say of it', async () => {
+      const git = (...args: string[]) => execFileSync('git', args, { cwd: join(root, 'repo'), stdio: 'pipe' });
+      write('repo/sub/a.py', BAD);
+      git('init', '-q');
+      git('add', '.');
+      git('-c', 'user.name=t', '-c', 'user.email=t@t', 'commit', '-qm', 'x');
+      git('config', 'diff.relative', 'true');
+      write('repo/sub/a.py', `${BAD}\n`);
+      write('repo/new.py', BAD);
+      symlinkSync('repo', join(root, 'link'));
+      for (const [where, named] of [
+        ['repo/sub', '..'],
+        ['repo', '.'],
+        ['.', 'repo'],
+        ['.', 'link'],
+      ] as const) {
+        const run = report(await ikboIn(where, 'check', '--format', 'json', '--changed-since', 'HEAD', named));
+        const found = run.findings.map(({ path }) => path.split('/').at(-1));
+        assert.deepEqual(found.sort(), ['a.py', 'new.py'], `${where} ${named}`);
+      }
+    });
+    it('says the same of a file wherever in the project, or outside of it, the command runs', async () => {
+      write('all/p/pkg/__init__.py', '');
+      write('all/p/pkg/learner.py', LEARNER);
+      write(
+        'all/p/scripts/main.py',
+        'from torch import nn\nfrom pkg.learner import Learner\nLearner(nn.Linear(8, 2))\n',
+      );
+      for (let i = 0; i < 1_600; i += 1) write(`all/other/m${i}.py`, '');
+      for (const [where, named] of [
+        ['all/p', '.'],
+        ['all/p/pkg', '.'],
+        ['all/p/pkg', 'learner.py'],
+        ['all/p/scripts', '..'],
+        ['all/p/scripts', '../pkg'],
+        ['all/other', '../p/pkg/learner.py'],
+        ['all', 'p'],
+      ] as const)
+        assert.equal(
+          report(await ikboIn(where, 'check', '--format', 'json', named)).findings.length,
+          1,
+          `${where} ${named}`,
+        );
+    });
+    it('takes the configuration of what is named where the current folder has none, or nothing below it is named', async () => {
+      write('other/m.py', BAD);
+      write('other/ikbo.toml', 'ignore = ["IKB101"]');
+      write('here/m.py', BAD);
+      const codes = async (...args: string[]) => (await ikboIn('here', 'check', ...args)).code;
+      assert.deepEqual([await codes('.'), await codes('../other'), await codes('../other/m.py')], [1, 0, 0]);
+      assert.equal((await ikbo('check', 'other')).code, 0);
+      write('ikbo.toml', '[severity]\nIKB101 = "error"\n');
+      assert.match((await ikbo('check', 'other')).out, /error IKB101/);
+      assert.deepEqual([await codes('.'), await codes('.', '../other'), await codes('../other')], [1, 1, 0]);
+      rmSync(join(root, 'ikbo.toml'));
+      mkdirSync(join(root, 'ikbo.toml'));
+      await assert.rejects(ikbo('check'), /ikbo\.toml: is a directory/);
+    });
+    it('reads standard input under the name that an editor gives', async () => {
+      write('spread.py', 'def spread(x, n):\n    return x.repeat_interleave(n, dim=0)\n');
+      const text = BAD.replace('import torch\n', 'import torch\nfrom spread import spread\n').replace(
+        'user.repeat_interleave(n, dim=0)',
+        'spread(user, n)',
+      );
+      const check = (name: string, input: string) =>
+        spawnSync(process.execPath, [join(dist, 'cli.js'), 'check', '-', '--stdin-filename', name], {
+          cwd: root,
+          input,
+          encoding: 'utf8',
+        });
+      assert.match(check(join(root, 'm.py'), text).stdout, /^m\.py:12:13: warning IKB101/);
+      assert.match(check('m.onnxtxt', text).stdout, /^m\.onnxtxt: error: line 1: '<' expected/);
+      assert.match(check('m.onnx', text).stderr, /a model is not read from standard input/);
     });
     it('reports notebooks by cell, and by line of the file where a tool knows only files', async () => {
       const raw = notebook([code('import torch\nfrom torch import nn'), code(BAD.replace(/^import.*\n/gm, ''))]);
@@ -251,7 +356,9 @@ describe('ikbo', () => {
   });
 
   it('says what is not there: files, a rule, a rewrite', async () => {
-    assert.match((await ikbo('check')).error, /^note: no Python file, notebook or ONNX model in \.\n$/);
+    const nothing = /^note: no Python file, notebook or ONNX model in \., besides what is ignored or excluded\n/;
+    assert.match((await ikbo('check')).error, nothing);
+    assert.match((await ikbo('fix')).error, nothing);
     write('m.py', BAD);
     assert.equal((await ikbo('check')).error, '');
     await assert.rejects(ikbo('fix', '--rule', 'IKB999'), /--rule IKB999: no such rule/);
@@ -267,6 +374,10 @@ describe('ikbo', () => {
     await assert.rejects(ikbo('rewrite', 'm.onnx', '--only', 'IKB999:3'), /--only IKB999:3: no such rule/);
     write('ikbo.toml', 'select = ["IKB1", "IKB999"]');
     assert.match((await ikbo('check', 'm.py')).error, /^note: .*ikbo\.toml: IKB999 is no rule; .*\n$/);
+    write('ikbo.toml', 'exclude = ["m.py"]');
+    for (const command of ['check', 'fix'])
+      assert.match((await ikbo(command, 'm.py')).error, /^note: m\.py: not checked; .*ikbo\.toml excludes it\n/);
+    rmSync(join(root, 'ikbo.toml'));
     write('c.py', CLEAN);
     assert.equal((await ikbo('fix', 'c.py')).error, '0 rewrites proposed; 0 findings left\n');
   });
