@@ -62,11 +62,29 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
     const left = a.names.get(key);
     const right = b.names.get(key);
     if (left === right && left) into.names.set(key, left);
-    else if (left && right) into.names.set(key, either(left, right, yes, no));
+    else if (left && right)
+      into.names.set(
+        key,
+        madeDifferent(left, right, into.names.get(key), yes) ?? either(within(left, yes), within(right, no), yes, no),
+      );
     else if (left) into.names.set(key, conditional(left, yes));
     else if (right) into.names.set(key, conditional(right, no));
   }
   joinHeaps(into, a, b, yes);
+}
+
+/** Of one of several, what it may be on this branch: `if cls: x = cat([token, x])`, and later `if cls: x = x[:, 1:]`. */
+function within(value: Value, condition: Condition): Value {
+  if (value.kind !== 'union') return value;
+  const options = possible(value, [condition]);
+  const [only] = options;
+  return options.length === 1 && only ? only.value : options === value.options ? value : { kind: 'union', options };
+}
+
+/** `if noise > 0: x = ..`: the copies that x was are there to be given noise, whatever a function from elsewhere does to them. */
+function madeDifferent(a: Value, b: Value, before: Value | undefined, { text }: Condition): Value | null {
+  if (before?.kind !== 'tensor' || (a === before) === (b === before)) return null;
+  return carriesReplica(before) && /noise/i.test(text) ? (a === before ? b : a) : null;
 }
 
 /** The part of `join` that is left where the code after the branches is not reached. */

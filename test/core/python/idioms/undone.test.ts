@@ -1,0 +1,54 @@
+/** What is put in front of a product and taken away again, cut, replaced or made different before it gets there. */
+import { idioms } from './idioms';
+
+idioms('idioms: copies that are undone', {
+  'a token that is cut off again where it was put': `
+module Encoder(d, cls):
+    self.cls = cls
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.places = nn.Parameter(torch.zeros(1, 9, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        if self.cls:
+            x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)
+        x = x + self.places
+        if self.cls:
+            x = x[:, 1:]
+        return self.fc(x)
+`,
+  'a token that is cut off behind the product': `
+module Encoder(d, cls):
+    self.cls = cls
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        if self.cls:
+            x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        x = self.fc(x)  #= fc
+        if self.cls:
+            x = x[:, 1:]
+        return x
+`,
+  'boxes that get noise, in a way that is not seen': `
+from boxes import to_corners, to_centers
+module Queries(d):
+    self.fc = nn.Linear(4, d)
+    def forward(self, boxes, n, box_noise_scale=1.0):
+        boxes = boxes.tile([1, 2 * n, 1])
+        if box_noise_scale > 0:
+            known = to_corners(boxes)
+            known += torch.rand_like(boxes) * box_noise_scale
+            boxes = to_centers(known)
+        return self.fc(boxes)
+`,
+  'a level of noise that is joined': `
+module Denoiser(d):
+    self.fc = nn.Linear(2 * d, d)
+    self.plain = nn.Linear(d, d)
+    def forward(self, x, noise_level, use_noise_level):
+        if use_noise_level:
+            level = noise_level.unsqueeze(1).expand(-1, x.shape[1], -1)  #! IKB101 -> fc
+            x = self.fc(torch.cat([x, level], dim=-1))  #= fc
+        return self.plain(x)
+`,
+});
