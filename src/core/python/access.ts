@@ -4,7 +4,7 @@ import { UNKNOWN_SHAPE, dimAt, exactShape, freshId, tensor, unknownDim } from '.
 import type { IndexKind, Place, Tensor } from '../tensor/value';
 import type { HeapItem } from './heap';
 import type { Frame, Run } from './run';
-import { type Node, positionOf } from './syntax';
+import { type Node, childOf, positionOf, textOf } from './syntax';
 import type { Args, Value } from './value';
 
 /** Made for every operator and read for few: the line is looked for when it is asked for. */
@@ -81,6 +81,13 @@ export function asDim(value: Value | undefined): Dim {
     default:
       return null;
   }
+}
+
+/** `width // 2` of something unknown: no size that is known, but no whole one. */
+export function asQuotient(value: Value): Dim {
+  const node = value.kind === 'tensor' && value.place ? nodeAt(value.place) : null;
+  const operator = node?.kind === 'binary_operator' ? childOf(node, 'operator') : null;
+  return node && operator && textOf(operator) === '//' ? symbol(`(${textOf(node)})@${freshId()}`) : null;
 }
 
 export const asNumber = (value: Value | undefined): number | null =>

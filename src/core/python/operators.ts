@@ -16,7 +16,7 @@ import {
 import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
 import type { Applied } from './applied';
-import { argument, opaque, argumentNode, asDim, asNumber, asSizes, asTensor, placeOf } from './access';
+import { argument, opaque, argumentNode, asDim, asNumber, asQuotient, asSizes, asTensor, placeOf } from './access';
 import { cast, isCast } from './casts';
 import { interleave } from './interleave';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
@@ -207,7 +207,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const mark = writtenAt(place, 'reshape across the expanded axis writes the copy');
       const reshaped = applyReshape(
         t,
-        sizes.map((s) => (asNumber(s) === -1 ? 'rest' : asDim(s))),
+        sizes.map((s) => (asNumber(s) === -1 ? 'rest' : (asDim(s) ?? asQuotient(s)))),
         place,
         mark,
       );

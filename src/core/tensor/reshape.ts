@@ -81,7 +81,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   const leading = sizes[front] === 'rest' || isProductOf(into[0] ?? null, from.slice(0, -1));
   if (into.length === 2 && from.length > 2 && leading && back === 0) {
     const last = from[from.length - 1];
-    if (last && equal(last.dim, into[1] ?? null) !== false) {
+    if (last && mayBe(last, into[1] ?? null)) {
       if (sizes[front + 1] !== 'rest') assumptions.push('the view keeps the last axis');
       back++;
       from = from.slice(0, -1);
@@ -174,8 +174,14 @@ const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into
   from.length > into.length &&
   into.slice(1).every((size, i) => {
     const axis = from[from.length - into.length + 1 + i];
-    return axis !== undefined && equal(axis.dim, size) !== false && !isMultiple(size, axis.dim);
+    return axis !== undefined && mayBe(axis, size) && !isMultiple(size, axis.dim);
   });
+
+/** May the axis have that size? What is called `d // 2` is most likely half of an axis, unless the axis is called so, too. */
+function mayBe({ dim }: Axis, size: Dim): boolean {
+  const same = equal(dim, size);
+  return same ?? !size?.some(({ symbols }) => symbols.some((name) => name.startsWith('(') && name.includes(' // ')));
+}
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 

@@ -51,4 +51,21 @@ module Denoiser(d):
             x = self.fc(torch.cat([x, level], dim=-1))  #= fc
         return self.plain(x)
 `,
+  'rows that a view cuts in halves': `
+module Halves(d):
+    self.half = d // 2
+    self.fc = nn.Linear(d // 2, d)
+    def forward(self, x, n, d):
+        x = x.unsqueeze(1).repeat(1, n, 1)
+        return self.fc(x.view(-1, d // 2)), self.fc(x.view(-1, self.half))
+`,
+  'halves that are as wide as the view says': `
+module Halves(d, width):
+    self.down = nn.Linear(width, d // 2)
+    self.fc = nn.Linear(d // 2, d)
+    self.half = d // 2
+    def forward(self, x, n):
+        x = self.down(x).unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> fc
+        return self.fc(x.view(-1, self.half))  #= fc
+`,
 });
