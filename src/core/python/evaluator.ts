@@ -148,7 +148,8 @@ export function evaluateFile(
       const name = target && childOf(target, 'value');
       if (!target || !item || !name) continue;
       state.names.set(textOf(name), value);
-      run.assign(target, run.evaluate(item, top), top);
+      // Of what is no name, the value that the literal has is none any more.
+      run.assign(target, /^(identifier|attribute)$/.test(item.kind) ? run.evaluate(item, top) : unknown(), top);
     }
     // What a list or an object holds is in the heap of whoever asked first.
     const shared = node.kind === 'call' && value.kind === 'ref' ? unknown() : value;

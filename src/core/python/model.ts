@@ -95,7 +95,8 @@ export function modelOf(file: SourceFile): FileModel {
 
   function entry(assignment: Node, left: Node, right: Node): void {
     const binding = names.get(textOf(childOf(left, 'value') ?? left));
-    if (binding?.kind !== 'value' || binding.node.kind !== 'dictionary' || right.kind !== 'identifier') return;
+    if (binding?.kind !== 'value' || binding.node.kind !== 'dictionary' || /^(string|integer|float)$/.test(right.kind))
+      return;
     entries.set(binding.node, [...(entries.get(binding.node) ?? []), assignment]);
   }
 

@@ -59,13 +59,20 @@ module Halves(d):
         x = x.unsqueeze(1).repeat(1, n, 1)
         return self.fc(x.view(-1, d // 2)), self.fc(x.view(-1, self.half))
 `,
-  'halves that are as wide as the view says': `
-module Halves(d, width):
-    self.down = nn.Linear(width, d // 2)
-    self.fc = nn.Linear(d // 2, d)
-    self.half = d // 2
+  'a registry whose entry is replaced': `
+LAYERS = {'plain': nn.Linear, 'none': nn.Identity}
+LAYERS['plain'] = nn.Identity
+module Scorer(d):
+    self.fc = LAYERS['plain'](d, d)
     def forward(self, x, n):
-        x = self.down(x).unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> fc
-        return self.fc(x.view(-1, self.half))  #= fc
+        return self.fc(x.unsqueeze(1).repeat(1, n, 1))
+`,
+  'a registry whose entry is replaced by what is made': `
+LAYERS = {'plain': nn.Linear}
+LAYERS['plain'] = make_layer(8)
+module Scorer(d):
+    self.fc = LAYERS['plain'](d, d)
+    def forward(self, x, n):
+        return self.fc(x.unsqueeze(1).repeat(1, n, 1))
 `,
 });
