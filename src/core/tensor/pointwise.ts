@@ -235,11 +235,15 @@ export function linear(values: readonly Tensor[], signs: readonly number[], plac
   // Rows that a gate or a mask mixes with others are no copies: `x * (1 - w) + token * w`.
   const isLost = (r: Replica): boolean => !covered(r) && r.scaled === null;
   const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some(isLost)));
-  if (!lostOne) return plain;
+  if (!lostOne || terms.some((t) => isGate(t, terms))) return plain;
   const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
   const blocks: Block[] = [{ width: null, terms: aligned, place }];
   return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
+
+/** `u - u * y` is `u * (1 - y)`: rows that are each multiplied by values of their own. */
+const isGate = ({ factors }: Term, terms: readonly Term[]): boolean =>
+  factors.length > 1 && terms.some(({ factors: [only, more] }) => !more && factors.some(({ id }) => id === only?.id));
 
 /** An operand with its axes counted as the result's are. */
 function alignTo(t: Tensor, result: Tensor): Tensor {

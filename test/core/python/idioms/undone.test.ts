@@ -75,4 +75,11 @@ module Scorer(d):
     def forward(self, x, n):
         return self.fc(x.unsqueeze(1).repeat(1, n, 1))
 `,
+  'what a gate leaves': `
+module Gate(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, u, y, n):
+        u = u.unsqueeze(1).repeat(1, n, 1)
+        return self.fc(u - u * y)
+`,
 });
