@@ -210,6 +210,7 @@ const PREFIXES: readonly (readonly [RegExp, string])[] = [
   [/^torch\.(ops\.aten|_C\._nn|linalg|special|functional)\./, 'torch.'],
   [/^torch\.nn\.attention\.flex_attention\./, 'torch.'],
   [/^torch\.Tensor\./, 'Tensor.'],
+  [/^torch\.torch\./, 'torch.'],
   [/^einops\.(einops|layers\.torch)\./, 'einops.'],
   [/^xformers\.ops\.(fmha\.)?/, 'xformers.'],
   [/^(\w+\.)+(?=flash_attn_(varlen_)?func$)/, 'flash_attn.'],
