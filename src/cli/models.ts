@@ -11,7 +11,7 @@ import { writeModel } from '../project/onnx/write';
 import { configFor } from '../project/scope';
 import { describeError } from '../project/walk';
 import type { Context } from './context';
-import { parseSizes } from './sizes';
+import { checkModelSizes, parseSizes } from './sizes';
 import { EXIT, UsageError, type ExitCode } from './output';
 
 /** Prints the model in ONNX's textual syntax, weights elided; `around` names a node or value. */
@@ -50,10 +50,12 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
   const target = resolve(context.root, output);
   if (target === resolve(context.root, file))
     throw new UsageError(`${output}: the original is never overwritten; choose another name with -o`);
-  const shapes = { ...configFor(context.root, [file]).shapes, ...parseSizes(given.shape) };
+  const stated = parseSizes(given.shape);
+  const shapes = { ...configFor(context.root, [file]).shapes, ...stated };
   const runtime = given.verify === false ? null : findRuntime(context.root);
   if (given.verify && !runtime) throw new UsageError(`${file}: ${RUNTIME_MISSING}`);
   const code = withModel(context, file, (source) => {
+    checkModelSizes(file, source, stated);
     const rewritten = rewriteModel(file, source, {
       shapes,
       only: given.only,

@@ -65,6 +65,9 @@ describe('ikbo on ONNX models', () => {
   it('rewrite never overwrites the original', async () => {
     await assert.rejects(ikbo('rewrite', 'm.onnx', '-o', './m.onnx'), /never overwritten/);
   });
+  it('rewrite refuses sizes that the model does not have', async () => {
+    await assert.rejects(ikbo('rewrite', 'm.onnx', '--shape', 'B=8,Q=3'), /m\.onnx have no size Q; it has \w+, \w+/);
+  });
   it('rewrite with nothing to do says so and writes nothing', async () => {
     const run = await ikbo('rewrite', 'm.onnx', '--only', 'IKB202');
     assert.deepEqual([run.code, existsSync(join(root, 'm.ikbo.onnx'))], [1, false]);
