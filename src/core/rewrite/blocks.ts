@@ -89,7 +89,7 @@ function readOperands(match: Match, draft: Draft) {
   const mixed = mixedPrecision(operands);
   if (mixed)
     refuse(
-      `\`${shortly(mixed[0])}\` is cast, \`${shortly(mixed[1])}\` is not: the concatenation brings both to one type`,
+      `\`${shortly(mixed[0])}\` is of another precision than \`${shortly(mixed[1])}\`: the concatenation brings both to one type`,
     );
   // What the module that is called concatenates itself stays where it is.
   const site = statementOf(sink.operands ? sink.node : call.node);

@@ -36,10 +36,10 @@ export function disturbance(expression: Node, from: Node, to: Node, what: 'all' 
 }
 
 /** `self.a.b` around a name, as far as attributes go. */
-function pathOf(name: Node): string {
+export function pathOf(name: Node): string {
   let at = name;
   while (at.parent?.kind === 'attribute' && at.field === 'object' && at.parent.parent?.kind !== 'call') at = at.parent;
   return textOf(at).replace(/\s+/g, '');
 }
 
-const overlap = (a: string, b: string): boolean => a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
+export const overlap = (a: string, b: string): boolean => a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);

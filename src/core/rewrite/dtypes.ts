@@ -81,7 +81,9 @@ function isWholeCall(call: Call): boolean {
   return KEEPING.has(call.method) && tensor !== undefined && tensor !== null && isWhole(tensor);
 }
 
-const PRECISION = /\.(half|bfloat16|double)\(\)|\.to\((?:dtype=)?(torch\.(?:half|float16|bfloat16|double|float64))\)/;
+const PRECISION =
+  /\.(half|bfloat16|double)\(\)|\.(?:to|type)\((?:[^()]*, *)?(?:dtype=)?(torch\.(?:half|float16|bfloat16|double|float64))\b|\bdtype=(torch\.(?:half|float16|bfloat16|double|float64))\b/;
+const PRECISE_TENSOR = /\b(Half|BFloat16|Double)Tensor\b/;
 
 /** Two blocks of which one is cast to another precision than single and the other is not: `cat` brings them to one type. */
 export function mixedPrecision(operands: readonly Node[]): readonly [Node, Node] | null {
@@ -95,8 +97,18 @@ export function mixedPrecision(operands: readonly Node[]): readonly [Node, Node]
 function precisionOf(operand: Node): string | null {
   const { value } = trace(operand);
   const copied = replicateOf(value)?.source;
-  const found = PRECISION.exec(textOf(value)) ?? (copied ? PRECISION.exec(textOf(trace(copied).value)) : null);
-  return found?.[1] ?? found?.[2] ?? null;
+  const source = copied ? trace(copied).value : value;
+  const [, ...found] = PRECISION.exec(textOf(value)) ?? PRECISION.exec(textOf(source)) ?? [];
+  return found.find((one) => one !== undefined)?.replace('torch.', '') ?? statedPrecision(source);
+}
+
+/** `item: torch.HalfTensor` */
+function statedPrecision(node: Node): string | null {
+  if (node.kind !== 'identifier') return null;
+  const types = occurrences(scopeOf(node), textOf(node)).flatMap(({ parent }) =>
+    parent && /^typed_/.test(parent.kind) ? (childOf(parent, 'type') ?? []) : [],
+  );
+  return types.map((type) => PRECISE_TENSOR.exec(textOf(type))?.[1]?.toLowerCase()).find(Boolean) ?? null;
 }
 
 /** The condition for blocks whose type nothing in the text tells: a concatenation would convert integers among them. */

@@ -123,12 +123,26 @@ export function conditionsOf(match: Match): string[] {
   const named = match.replicas.find((replica) => replica.evidence === 'named');
   if (named)
     conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
-  const attempt = enclosing(match.sink.node, 'try_statement');
+  const attempt = attemptAround(match.sink.node);
   // What a concatenation refuses, a sum may broadcast.
-  if (attempt && scopeOf(attempt) === scopeOf(match.sink.node) && catchesSizes(attempt))
-    conditions.push(`the \`try\` of line ${lineOf(attempt)} does not wait for sizes that do not match`);
+  if (attempt)
+    conditions.push(
+      `the \`${attempt.word}\` of line ${lineOf(attempt.node)} does not wait for sizes that do not match`,
+    );
   if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
   return conditions;
+}
+
+/** A `try` around the product, or a `with suppress(..)`, that goes on where sizes do not match. */
+function attemptAround(node: Node): { readonly node: Node; readonly word: string } | null {
+  const scope = scopeOf(node);
+  for (let at = node.parent; at && at !== scope; at = at.parent) {
+    if (at.kind === 'try_statement' && catchesSizes(at)) return { node: at, word: 'try' };
+    const clause = at.kind === 'with_statement' ? at.children.find((one) => one.kind === 'with_clause') : undefined;
+    const word = clause && /\b(suppress|ignored?|raises|assertRaises\w*)\(/.exec(textOf(clause))?.[1];
+    if (word) return { node: at, word };
+  }
+  return null;
 }
 
 /** PyTorch raises a RuntimeError for sizes that do not match. */

@@ -9,6 +9,7 @@ import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
 import { dropExpand, dropLetter } from './batch-product';
 import { beforeExpand } from './before-expand';
+import { conditionsOfWrites } from './behind';
 import { conditionsOfCalls } from './between';
 import { broadcastAdd, isSum } from './broadcast-add';
 import { catLinear } from './cat-linear';
@@ -121,7 +122,13 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
         const { edits: own, conditions: given } = build(match, torch);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
         // Those look at the function around the product, which may be another one here.
-        const around = across ? [] : [...conditionsOfCalls(match, edits), ...conditionsOfModule(match, edits)];
+        const around = across
+          ? []
+          : [
+              ...conditionsOfCalls(match, edits),
+              ...conditionsOfWrites(match, edits),
+              ...conditionsOfModule(match, edits),
+            ];
         const conditions = [...given, ...around];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {

@@ -135,7 +135,7 @@ export function isMutation(occurrence: Node): boolean {
   return false;
 }
 
-const loopsAround = (node: Node): readonly Node[] => {
+export const loopsAround = (node: Node): readonly Node[] => {
   const loops: Node[] = [];
   const scope = scopeOf(node);
   for (let at = node.parent; at && at !== scope; at = at.parent) {
@@ -144,10 +144,10 @@ const loopsAround = (node: Node): readonly Node[] => {
   return loops;
 };
 
-const within = (outer: Node, node: Node): boolean => outer.start <= node.start && node.end <= outer.end;
+export const within = (outer: Node, node: Node): boolean => outer.start <= node.start && node.end <= outer.end;
 
 /** True for what an assignment around `to` assigns to: it is evaluated after `to`. */
-function isTargetAround(occurrence: Node, to: Node): boolean {
+export function isTargetAround(occurrence: Node, to: Node): boolean {
   for (let at: Node | null = to; at && at !== statementOf(to).parent; at = at.parent) {
     const left = /^(augmented_)?assignment$|^for_/.test(at.kind) ? childOf(at, 'left') : null;
     if (left && within(left, occurrence)) return true;

@@ -2,7 +2,7 @@
  * What the rest of a file does to a layer that a class holds: a subclass or a caller may put another module in its
  * place (`model.fc = nn.Identity()`), replace its forward, or hook it. A rewrite that reads the weight would pass it by.
  */
-import { type Node, type SourceFile, childOf, enclosing, innermostAt, textOf, lineOf } from '../python/syntax';
+import { type Node, type SourceFile, childOf, enclosing, innermostAt, scopeOf, textOf, lineOf } from '../python/syntax';
 
 import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
@@ -28,17 +28,45 @@ export function requireUntouched(file: SourceFile, of: string, text: string, own
   }
   for (const string of stringsOf(file, name)) {
     const call = string.parent?.parent ? callOf(string.parent.parent) : null;
-    const set = call && ['setattr', 'add_module', 'register_module', 'delattr'].includes(call.method);
-    const item =
-      string.parent?.kind === 'subscript' && /\b_modules$/.test(textOf(childOf(string.parent, 'value') ?? string));
+    const set = call && SETTERS.has(call.method);
+    const item = string.parent?.kind === 'subscript' && TABLE.test(textOf(childOf(string.parent, 'value') ?? string));
     if (set || item) refuse(`line ${lineOf(string)}${of} may put another module in the place of \`${text}\``);
   }
+  const nameless = namelessOf(file);
+  if (nameless)
+    refuse(`line ${lineOf(nameless)}${of} replaces modules without naming them, \`${text}\` perhaps among them`);
   for (const owner of owners) {
+    const property = membersOf(owner, name).find(({ parent }) =>
+      /^@.*property\b/.test(textOf(parent?.parent ?? owner)),
+    );
+    if (property) refuse(`line ${lineOf(property)}${of}: \`${name}\` is made anew whenever it is read`);
     const magic = ['__getattr__', '__getattribute__', '__setattr__'].flatMap((own) => membersOf(owner, own))[0];
     if (magic) refuse(`line ${lineOf(magic)}${of}: \`${textOf(magic)}\` decides what \`${text}\` is`);
     const member = [...subclassesOf(owner)].flatMap((sub) => membersOf(sub, name))[0];
     if (member) refuse(`line ${lineOf(member)}${of} gives \`${name}\` another meaning in a subclass`);
   }
+}
+
+const SETTERS = new Set(['setattr', '__setattr__', 'add_module', 'register_module', 'delattr']);
+/** What holds the modules, or all attributes, of an object by their names. */
+const TABLE = /\b_modules$|\b__dict__$|\bvars\([^)]*\)$/;
+const WALKS = /\.(named_)?(children|modules)\(|\b_modules\b|\bget_submodule\(/;
+
+/** `for name, child in m.named_children(): setattr(m, name, Wrapped(child))`: the file wraps layers wherever they are. */
+function namelessOf(file: SourceFile): Node | null {
+  const about = known(file);
+  if (about.nameless !== undefined) return about.nameless;
+  const calls = WALKS.test(file.text)
+    ? ['setattr', '__setattr__', 'add_module'].flatMap((name) =>
+        placesOf(file.text, name).flatMap((at) => enclosing(innermostAt(file.root, at), 'call') ?? []),
+      )
+    : [];
+  const found = calls.find((node) => {
+    const call = callOf(node);
+    const given = call?.positional[call.positional.length - 2];
+    return call && SETTERS.has(call.method) && given && given.kind !== 'string' && WALKS.test(textOf(scopeOf(node)));
+  });
+  return (about.nameless = found ?? null);
 }
 
 /** Refuses in a file that replaces a part of PyTorch by something of its own. */
@@ -169,6 +197,7 @@ interface Known {
   readonly heirs: Map<Node, ReadonlySet<Node>>;
   /** Undefined until somebody asks. */
   patch?: Node | null;
+  nameless?: Node | null;
 }
 
 const knownFiles = new WeakMap<SourceFile, Known>();

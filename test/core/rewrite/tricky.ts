@@ -145,6 +145,87 @@ const STAYS: readonly Tricky[] = [
   },
 ];
 
+/** The product, and what is done behind it to what autograd keeps of it. */
+const kept = (line: number, name: string) => ({
+  tier: 'suggestion' as const,
+  reason: new RegExp(`^No gradient is taken through the product, behind which line ${line} writes into \`${name}\``),
+  untrue: true as const,
+});
+
+const BEHIND: readonly Tricky[] = [
+  {
+    title: 'a block written into',
+    ...kept(14, 'item'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'item.mul_(2)', 'return y'],
+  },
+  {
+    title: 'a source written into',
+    ...kept(14, 'user'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'user[0] = 0', 'return y'],
+  },
+  {
+    title: 'an item of a block as target',
+    ...kept(13, 'item'),
+    forward: [OWN, ROWS, `item[:, :8] = ${SINK}[:, :6]`, 'return item'],
+  },
+  {
+    title: 'a block written into by a finally',
+    ...kept(16, 'item'),
+    forward: [OWN, 'try:', `    ${ROWS}`, `    return ${SINK}`, 'finally:', '    item += 1'],
+  },
+  {
+    title: 'a block written into by a function',
+    ...kept(14, 'item'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'poke(item)', 'return y'],
+    tail: ['def poke(t):', '    t.zero_()'],
+  },
+  {
+    title: 'a block written into by the next pass',
+    ...kept(16, 'item'),
+    forward: [
+      OWN,
+      'y = 0',
+      'for _ in range(2):',
+      '    u = user.repeat_interleave(n, dim=0)',
+      `    y = y + ${SINK}`,
+      '    item.mul_(2)',
+      'return y',
+    ],
+  },
+  {
+    title: 'a buffer written into',
+    ...kept(16, 'self.rows'),
+    init: [FC, "self.register_buffer('rows', torch.zeros(4))"],
+    forward: [
+      'user = self.rows.unsqueeze(0) + 0.0 * user',
+      'item = item * 1.0',
+      'u = self.rows.unsqueeze(0).expand(item.shape[0], -1)',
+      `y = ${SINK}`,
+      'self.rows += 1',
+      'return y',
+    ],
+  },
+  {
+    title: 'another tensor of the name',
+    tier: 'safe',
+    forward: [OWN, ROWS, `y = ${SINK}`, 'item = item * 2', 'item.mul_(2)', 'return y + item.sum()'],
+  },
+  {
+    title: 'the target of the product written into',
+    tier: 'safe',
+    forward: [OWN, ROWS, `item = ${SINK}`, 'item.mul_(2)', 'return item'],
+  },
+  { title: 'what it is added to', tier: 'safe', forward: [OWN, ROWS, `y = ${SINK}`, 'y.add_(item.sum())', 'return y'] },
+  { title: 'its size', tier: 'safe', forward: [OWN, ROWS, `y = ${SINK}`, 'return y.view(item.shape[0], 8).relu_()'] },
+  {
+    title: 'a suppress around the product',
+    tier: 'suggestion',
+    reason: /^The `suppress` of line 13 does not wait for sizes/,
+    imports: ['import torch', 'import torch.nn as nn', 'from contextlib import suppress'],
+    forward: [OWN, ROWS, 'with suppress(RuntimeError):', `    item = ${SINK}`, 'return item'],
+  },
+];
+
 const NAMES: readonly Tricky[] = [
   {
     title: 'a method that sets the source',
@@ -471,4 +552,4 @@ const TEXT: readonly Tricky[] = [
   },
 ];
 
-export const TRICKY: readonly Tricky[] = [...CALLS, ...STAYS, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];
+export const TRICKY: readonly Tricky[] = [...CALLS, ...STAYS, ...BEHIND, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];

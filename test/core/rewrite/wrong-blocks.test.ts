@@ -51,9 +51,23 @@ describe('rewrites: blocks that a concatenation converts', () => {
     reason: /`batch\['action'\]` holds floating-point numbers/,
   });
   check('an index elsewhere', forward('item', 'table = self.table[item]'), refused);
-  const mixed: Expected = { tier: 'none', reason: /is cast, .* is not/ };
+  const mixed: Expected = {
+    tier: 'none',
+    reason: /is of another precision than .*: the concatenation brings both to one type/,
+  };
   check('one block in half precision', forward('item.half()'), mixed);
   check('the copy in another precision', forward('item', 'user = user.to(torch.bfloat16)'), mixed);
+  for (const cast of ['item.type(torch.float16)', 'item.to(item.device, torch.half)', 'item.to(dtype=torch.double)'])
+    check(cast, forward('m', `m = ${cast}`), mixed);
+  check('made in half precision', forward('m', 'm = torch.zeros(n, 6, dtype=torch.bfloat16)'), mixed);
+  const typed = (user: string, item: string): Model => ({
+    ...forward('other'),
+    signature: `user: torch.${user}, other: torch.${item}, n`,
+    forward: ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(torch.cat([u, other], dim=-1))'],
+  });
+  const unlike: Expected = { tier: 'none', reason: /the concatenation brings both to one type/ };
+  check('an annotation of another precision', typed('HalfTensor', 'FloatTensor'), unlike);
+  check('annotations of one precision', typed('HalfTensor', 'HalfTensor'), { tier: 'safe' });
   check('both in half precision', forward('item.half()', 'user = user.half()'), { tier: 'safe' });
 });
 

@@ -44,6 +44,26 @@ describe('rewrites: a layer that is not what its name says', () => {
   check('a caller that reads it', outside('print(m.fc)', 'w = m.fc.weight'), safe);
   check('a caller that shares its weight', outside('m.fc.weight = m.other.weight'), safe);
   check('setattr', outside("setattr(m, 'fc', nn.Tanh())"), refused(/may put another module/));
+  for (const table of ['m.__dict__', 'self.__dict__', 'vars(m)'])
+    check(table, outside(`${table}["fc"] = nn.Tanh()`), refused(/may put another module/));
+  check('object.__setattr__', outside("object.__setattr__(m, 'fc', print)"), refused(/may put another module/));
+  const walk = (change: string): Model => ({
+    tail: ['def wrap(m):', '    for name, child in m.named_children():', `        ${change}`, '    return m'],
+  });
+  check(
+    'a walk that wraps',
+    walk('setattr(m, name, nn.Sequential(nn.Tanh(), child))'),
+    refused(/line 16 replaces modules without naming them/i),
+  );
+  check('a walk that freezes', walk('child.requires_grad_(False)'), safe);
+  check(
+    'a walk, and attributes of something else',
+    { ...walk('print(name)'), head: ['def fill(o, k, v):', '    setattr(o, k, v)'] },
+    safe,
+  );
+  const own = (decorator: string): Model => ({ tail: [`    ${decorator}`, '    def fc(self):', '        return id'] });
+  check('a property of its own', own('@property'), refused(/`fc` is made anew whenever it is read/));
+  check('a cached property of its own', own('@functools.cached_property'), refused(/is made anew/));
   check('_modules', outside('m._modules["fc"] = nn.Tanh()'), refused(/may put another module/));
   check('a forward of its own', made(LAYER, 'self.fc.forward = lambda x: x * 0'), refused(/replaces the forward/));
   check('a forward set outside', outside('m.fc.forward = print'), refused(/replaces the forward/));

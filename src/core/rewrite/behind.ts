@@ -1,0 +1,117 @@
+/**
+ * Writes behind a product. A copy is what autograd kept of the old text, so that its sources could be written into; of the new
+ * text it keeps the sources themselves, and refuses to go back through what has changed.
+ */
+import type { Match } from '../judge/match';
+import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
+import { EDGE, LETTER, NAME } from '../python/words';
+import { doingsOf } from './callees';
+import type { Edit } from './edit';
+import { type Call, callOf, unwrap } from './expression';
+import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
+import { overlap, pathOf } from './disturbance';
+
+/** Conditions for the tensors that the new text multiplies and that the function writes into afterwards. */
+export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readonly string[] {
+  const { node: sink, module } = match.sink;
+  const scope = scopeOf(sink);
+  if (isWithoutGradients(scope)) return [];
+  const layer = module?.text ?? '';
+  const paths = pathsIn(edits.filter((edit) => scope.start <= edit.start && edit.end <= scope.end)).filter(
+    (path) => layer === '' || !overlap(path, layer),
+  );
+  const found = paths.flatMap((path) => {
+    const write = writeBehind(path, sink, scope);
+    return write
+      ? [`no gradient is taken through the product, behind which line ${lineOf(write)} writes into \`${path}\``]
+      : [];
+  });
+  return found.slice(0, 1);
+}
+
+const isWithoutGradients = (scope: Node): boolean =>
+  scope.parent?.kind === 'decorated_definition' &&
+  scope.parent.children.some((one) => one.kind === 'decorator' && /\b(no_grad|inference_mode)\b/.test(textOf(one)));
+
+/** `self.a.b`, or a variable. */
+const PATHS = new RegExp(`(?<![.])${EDGE}(self(?:\\.${NAME}(?!${LETTER}|\\s*\\())+|${NAME})`, 'gu');
+/** What is read of a tensor that is not its numbers. */
+const FACTS = new RegExp(`(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
+
+const pathsIn = (edits: readonly Edit[]): readonly string[] => [
+  ...new Set(edits.flatMap(({ text }) => [...text.replace(FACTS, '').matchAll(PATHS)].map(([path]) => path))),
+];
+
+/** What writes into the tensor of that name after the product, also in the next pass of a loop. */
+function writeBehind(path: string, sink: Node, scope: Node): Node | null {
+  const [root = path] = path.split('.');
+  const all = occurrences(scope, root);
+  const loops = loopsAround(sink);
+  const isLater = (node: Node): boolean => node.start >= sink.end || isTargetAround(node, sink);
+  /** It is another tensor by then. */
+  const isBoundAgain = (at: Node): boolean =>
+    all.some(
+      (one) =>
+        isBinding(one) &&
+        one.parent?.kind !== 'augmented_assignment' &&
+        (isLater(one) || (!isLater(at) && loops.some((loop) => within(loop, one)))) &&
+        (one.start < at.start || isTargetAround(one, sink)) &&
+        dominates(statementOf(one), statementOf(at)),
+    );
+  const isAfter = (node: Node): boolean =>
+    isLater(node) || loops.some((loop) => within(loop, node) && !within(sink, node));
+  const written = all.find(
+    (one) => isMutation(one) && isWritten(one) && isAfter(one) && overlap(pathOf(one), path) && !isBoundAgain(one),
+  );
+  if (written) return written;
+  let found: Node | null = null;
+  visit(scope, (node) => {
+    const call = found || node.start < sink.end ? null : callOf(node);
+    if (!call) return;
+    const { writes, sets } = doingsOf(call);
+    if (!writes) return;
+    const given = [...(call.receiver ? [call.receiver] : []), ...call.positional, ...call.keywords.values()];
+    const named = all.some((one) => given.some((argument) => within(argument, one)) && overlap(pathOf(one), path));
+    const own = path.startsWith('self.') && sets.has(path.split('.')[1] ?? '');
+    if ((own || (named && root !== 'self')) && !isBoundAgain(node)) found = node;
+  });
+  return found;
+}
+
+/** Of what a statement mentions that writes in place, is this what it writes into? `y.add_(x)` does not write into `x`. */
+function isWritten(name: Node): boolean {
+  const statement = statementOf(name);
+  let free = true;
+  for (let at = name.parent; at && at.start >= statement.start; at = at.parent) {
+    const call = callOf(at);
+    if (!call || !writesInPlace(call)) continue;
+    free = false;
+    const isFree = !call.receiver || LIBRARY.test(textOf(call.receiver));
+    const target = isFree ? (call.keywords.get('out') ?? call.positional[0]) : call.receiver;
+    const given = call.name === 'map' || (target !== undefined && target !== null && rootOf(target) === name);
+    if (given) return true;
+  }
+  return free;
+}
+
+const writesInPlace = ({ name, method, keywords, positional }: Call): boolean =>
+  /[^_]_$/.test(method) ||
+  keywords.has('inplace') ||
+  keywords.has('out') ||
+  /^(setattr|exec|map)$/.test(name) ||
+  (/^(torch|F|nn)\b/.test(name) && positional.some((one) => textOf(one) === 'True'));
+
+const LIBRARY = /^(torch|nn|F|functional|init|(torch\.)?nn\.(functional|init))$/;
+
+/** The tensor that an expression is a view of, as far as one can tell. */
+function rootOf(expression: Node): Node {
+  const node = unwrap(expression);
+  const call = callOf(node);
+  if (call) {
+    const inner = call.receiver && !LIBRARY.test(textOf(call.receiver)) ? call.receiver : call.positional[0];
+    return inner ? rootOf(inner) : node;
+  }
+  const inner =
+    node.kind === 'attribute' ? childOf(node, 'object') : node.kind === 'subscript' ? childOf(node, 'value') : null;
+  return inner ? rootOf(inner) : node;
+}
