@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import type { FileSource } from '../core/engine';
 import { createRecent } from '../core/recent';
 import { hashText, type Sources, type TextHash } from './cache';
@@ -23,7 +23,7 @@ const CAPACITY = 6_000_000;
 export function fileSource(root: string, share = 1, folders: readonly string[] = [root]): ProjectFiles {
   const texts = createRecent<string, { readonly text: string | undefined }>(share * CAPACITY);
   const hashes = new Map<string, readonly [path: string, hash: TextHash]>();
-  const names = namesByFolder();
+  const names = namesByFolder(root);
   const naming = createNaming(root, folders);
   const read = (path: string): string | undefined => {
     const known = texts.get(path);
@@ -69,19 +69,26 @@ export function fileSource(root: string, share = 1, folders: readonly string[] =
   };
 }
 
-function namesByFolder(): (folder: string) => ReadonlySet<string> {
+/** What folders below `root` hold; of one whose parent does not name it, nothing, without an attempt to list it. */
+function namesByFolder(root: string): (folder: string) => ReadonlySet<string> {
   const known = new Map<string, ReadonlySet<string>>();
-  return (folder) => {
+  const names = (folder: string): ReadonlySet<string> => {
     const found = known.get(folder);
     if (found) return found;
-    let names: readonly string[] = [];
-    try {
-      names = readdirSync(folder);
-    } catch {
-      // No such folder.
-    }
-    const made = new Set(names);
+    const isThere = !folder.startsWith(`${root}${sep}`) || names(dirname(folder)).has(basename(folder));
+    const made = isThere ? listed(folder) : NO_NAMES;
     known.set(folder, made);
     return made;
   };
+  return names;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+function listed(folder: string): ReadonlySet<string> {
+  try {
+    return new Set(readdirSync(folder));
+  } catch {
+    return NO_NAMES; // No folder, or not for us to read.
+  }
 }

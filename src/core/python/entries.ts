@@ -9,13 +9,13 @@ const MAX_HEIRS = 3;
 /** Levels of base classes. */
 const MAX_LEVELS = 8;
 
-/** A script, or the cells of a notebook. */
-export function worksAtTopLevel(project: Project, callsProducer: CallsProducer | null): boolean {
+/** A script, or the cells of a notebook. `makes`: does a text call what another file makes replicas by? */
+export function worksAtTopLevel(project: Project, makes: (text: string) => boolean): boolean {
   const statements = project.main.file.root.children.filter(
     (c) => !/^(function|class|decorated)_definition$/.test(c.kind),
   );
   const text = statements.map(textOf).join('\n');
-  return mayProduceReplicas(text) || (callsProducer?.(text) ?? []).length > 0;
+  return mayProduceReplicas(text) || makes(text);
 }
 
 /**

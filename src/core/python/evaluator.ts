@@ -347,9 +347,9 @@ export function evaluateFile(
   }
 
   const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
-  /** Does it call a function of another file whose result may be a replica? */
-  const usesProducer = ({ node, owner }: FunctionModel): boolean =>
-    (callsProducer?.(node.file.text.slice(node.start, node.end)) ?? []).some((call) => {
+  /** Does a text, of a method of `owner`, call a function of another file whose result may be a replica? */
+  const callsLoud = (text: string, owner: ClassModel | null): boolean =>
+    (callsProducer?.(text) ?? []).some((call) => {
       const callee = calledElsewhere(call, owner);
       return callee === null || ((isSmall(callee) || producesReplicas(callee)) && !isQuietElsewhere(callee));
     });
@@ -363,7 +363,7 @@ export function evaluateFile(
     return called?.kind === 'function' && (member === undefined) === (called === found) ? called : null;
   }
 
-  const start = [...waiting].filter((f) => producesReplicas(f) || usesProducer(f));
+  const start = [...waiting].filter((f) => producesReplicas(f) || callsLoud(textOf(f.node), f.owner));
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
       waiting.delete(model);
@@ -376,7 +376,7 @@ export function evaluateFile(
     next = usersOf(loud, waiting);
   }
 
-  if (worksAtTopLevel(project, callsProducer)) {
+  if (worksAtTopLevel(project, (text) => callsLoud(text, null))) {
     steps = 0;
     exhausted = false;
     entry = project.main.file.root;
