@@ -1,6 +1,16 @@
 /** Assignment targets: names, attributes, items, and several at once. */
-import { UNKNOWN_SHAPE, carriesReplica, rankOf, tensor, unknownDim, withRank, withoutReplicas } from '../tensor/shape';
-import type { Tensor } from '../tensor/value';
+import {
+  UNKNOWN_SHAPE,
+  carriesReplica,
+  freeAxis,
+  mapAxes,
+  rankOf,
+  tensor,
+  unknownDim,
+  withRank,
+  withoutReplicas,
+} from '../tensor/shape';
+import type { Shape, Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
 import { asNumber, asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
@@ -66,7 +76,7 @@ function unpack(targets: readonly Node[], value: Value, node: Node, frame: Frame
     unpack(targets, same[0]?.value ?? first?.value ?? unknown(), node, frame, run);
     return;
   }
-  if (value.kind === 'shape' && star < 0 && !value.of.shape.exact) {
+  if (value.kind === 'shape' && star < 0 && leavesOpen(value.of.shape, targets.length)) {
     unpackShape(targets, value.of, frame, run);
     return;
   }
@@ -123,13 +133,14 @@ function unpackUnion(targets: readonly Node[], value: Value & { kind: 'union' },
   });
 }
 
+const leavesOpen = ({ exact, head }: Shape, rank: number): boolean =>
+  !exact || (head.length === rank && head.some((axis) => axis.dim === null));
+
 /** `b, t, d = x.shape` fixes the rank of x and names its sizes. */
 function unpackShape(targets: readonly Node[], of: Tensor, frame: Frame, run: Run): void {
-  const shape = withRank(of, targets.length);
-  targets.forEach((target, i) => {
-    const dim = shape?.head[i]?.dim ?? unknownDim(of, i);
-    assign(target, int(dim), frame, run);
-  });
+  const ranked = withRank(of, targets.length);
+  const shape = ranked && mapAxes(ranked, (axis, i) => (axis.dim || axis.replica ? axis : freeAxis(unknownDim(of, i))));
+  targets.forEach((target, i) => assign(target, int(shape?.head[i]?.dim ?? unknownDim(of, i)), frame, run));
   if (!shape) return;
   const refined: Tensor = { ...of, shape };
   for (const [key, old] of frame.state.names.all()) {

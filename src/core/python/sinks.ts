@@ -21,6 +21,7 @@ import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { argument, argumentNode, asDim, asNumber, asTensor, nodeAt, placeOf } from './access';
 import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
+import { recurrentResult } from './recurrent';
 import type { Advice, Operand, SinkHit } from './run';
 import { textOf } from './syntax';
 import type { LayerValue, Value } from './value';
@@ -53,8 +54,7 @@ export function applySink(applied: Applied): Value {
     case 'recurrent-cell': {
       const x = tensorAt(0, 'input');
       emit(applied, 'recurrent', [rowOperand(applied, x, 0)], {});
-      const free = tensor(UNKNOWN_SHAPE, { place: placeOf(applied.node) });
-      return operator.effect === 'recurrent' ? tuple([free, free]) : free;
+      return recurrentResult(applied, x);
     }
     case 'attention':
       return attentionSink(applied);

@@ -13,6 +13,7 @@ import {
   tensor,
   withRank,
 } from './shape';
+import { anchored, isProductOf, keepsLast, mayBe } from './kept-axes';
 import { type Merged, type Reshaped, splitLeading, splitTrailing } from './split-copies';
 import type { Axis, Form, Place, Replica, Tensor } from './value';
 
@@ -75,6 +76,16 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     if (first !== false && equal(product(inner.map((axis) => axis.dim)), product(merged)) === true) {
       assumptions.push('the view keeps the first and the last axis');
       [front, back, from, into] = [1, 1, inner, merged];
+    }
+  }
+  // view(b, C, h * w) where only C is known to be C: what stands before it stays, whatever that is called.
+  if (front === 0 && from.length > into.length) {
+    const kept = anchored(from, into, sizes);
+    if (kept > 0) {
+      assumptions.push('the view keeps the first axes');
+      front = kept;
+      from = from.slice(kept);
+      into = into.slice(kept);
     }
   }
   // view(-1, K) and view(B, -1): K that cannot be compared is taken to be the last axis, B the first.
@@ -167,22 +178,6 @@ function splitSecond(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nu
   return { ...made, crosses: true, origin: made.origin.map((at) => (at !== null && at < 2 ? null : at)) };
 }
 
-/** Sizes after a leading -1 that can all be those of the last axes, and of no merged ones. */
-const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into: readonly Dim[]): boolean =>
-  sizes[0] === 'rest' &&
-  into.length > 2 &&
-  from.length > into.length &&
-  into.slice(1).every((size, i) => {
-    const axis = from[from.length - into.length + 1 + i];
-    return axis !== undefined && mayBe(axis, size) && !isMultiple(size, axis.dim);
-  });
-
-/** May the axis have that size? What is called `d // 2` is most likely half of an axis, unless the axis is called so, too. */
-function mayBe({ dim }: Axis, size: Dim): boolean {
-  const same = equal(dim, size);
-  return same ?? !size?.some(({ symbols }) => symbols.some((name) => name.startsWith('(') && name.includes(' // ')));
-}
-
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /**
@@ -203,10 +198,6 @@ function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nul
   const assumptions = same === true ? [] : ['the view ends in the width before the repeat'];
   return { ...made, assumptions: [...made.assumptions, ...assumptions] };
 }
-
-/** `b * t` for axes of which one is `t`, the others not comparable. */
-const isProductOf = (size: Dim, axes: readonly Axis[]): boolean =>
-  axes.some(({ dim }) => !isOne(dim) && isMultiple(size, dim));
 
 /** Cuts into the smallest groups whose products agree. */
 function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {

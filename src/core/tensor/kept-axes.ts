@@ -1,0 +1,37 @@
+/** Which axes a reshape keeps whose sizes go by other names. */
+import { type Dim, equal, isMultiple, isOne, onlySymbol, valueOf } from './dim';
+import type { Axis } from './value';
+
+/** How many axes stand up to the last one that is in its old place with its old size, of those of names that cannot be compared. */
+export function anchored(from: readonly Axis[], into: readonly Dim[], sizes: readonly (Dim | 'rest')[]): number {
+  for (let at = Math.min(from.length, into.length) - 2; at > 0; at--) {
+    const [dim, size] = [from[at]?.dim ?? null, into[at] ?? null];
+    if (equal(dim, size) !== true || valueOf(size) !== null) continue;
+    const before = into.slice(0, at);
+    const isRenamed = before.every(
+      (d, i) => sizes[i] !== 'rest' && onlySymbol(d) !== null && equal(d, from[i]?.dim ?? null) !== false,
+    );
+    return isRenamed ? at + 1 : 0;
+  }
+  return 0;
+}
+
+/** Sizes after a leading -1 that can all be those of the last axes, and of no merged ones. */
+export const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into: readonly Dim[]): boolean =>
+  sizes[0] === 'rest' &&
+  into.length > 2 &&
+  from.length > into.length &&
+  into.slice(1).every((size, i) => {
+    const axis = from[from.length - into.length + 1 + i];
+    return axis !== undefined && mayBe(axis, size) && !isMultiple(size, axis.dim);
+  });
+
+/** May the axis have that size? What is called `d // 2` is most likely half of an axis, unless the axis is called so, too. */
+export function mayBe({ dim }: Axis, size: Dim): boolean {
+  const same = equal(dim, size);
+  return same ?? !size?.some(({ symbols }) => symbols.some((name) => name.startsWith('(') && name.includes(' // ')));
+}
+
+/** `b * t` for axes of which one is `t`, the others not comparable. */
+export const isProductOf = (size: Dim, axes: readonly Axis[]): boolean =>
+  axes.some(({ dim }) => !isOne(dim) && isMultiple(size, dim));
