@@ -127,11 +127,18 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   const classLevel = item.model.attributes.get(name);
   if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);
   if (name === 'training') return TRUTH;
+  if (!frame.building) {
+    run.buildLate(value, item.model, name, node, frame);
+    const late = frame.state.heap.get(value.id);
+    const built = late?.kind === 'object' ? late.attributes.get(name) : undefined;
+    if (built) return built;
+  }
   // The same unknown attribute is the same thing each time.
   const text = textOf(node);
   const made = inheritedLayer(item.model, name, node, run, frame) ?? unknown(text.length <= 40 ? text : name);
-  const attributes = new Map(item.attributes).set(name, made);
-  frame.state.heap.set(value.id, { ...item, attributes });
+  const now = frame.state.heap.get(value.id) ?? item;
+  if (now.kind === 'object')
+    frame.state.heap.set(value.id, { ...now, attributes: new Map(now.attributes).set(name, made) });
   return made;
 }
 

@@ -29,10 +29,34 @@ export function ownersOf(model: FunctionModel, project: Project): readonly (Clas
   if (heirs.length === 0) return [owner];
   if (!project.isModule(owner)) return heirs;
   const body = textOf(model.node);
+  const left = leftToHeirs(owner);
   const fills = (c: ClassModel): boolean =>
-    !c.methods.has(model.name) && [...c.methods.keys()].some((name) => body.includes(`self.${name}(`));
+    !c.methods.has(model.name) &&
+    ([...c.methods.keys()].some((name) => body.includes(`self.${name}(`)) || makesOneOf(left, c));
   return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
 }
+
+const left = new WeakMap<ClassModel, readonly string[]>();
+
+/** What a class calls and neither defines nor sets: `self.core(..)`, where each subclass makes its core. */
+function leftToHeirs(owner: ClassModel): readonly string[] {
+  let names = left.get(owner);
+  if (!names) {
+    const text = textOf(owner.node);
+    const called = new Set([...text.matchAll(SELF_CALL)].map(([, name = '']) => name));
+    names = [...called].filter((name) => !owner.methods.has(name) && !sets(text, name));
+    left.set(owner, names);
+  }
+  return names;
+}
+
+function makesOneOf(names: readonly string[], { methods }: ClassModel): boolean {
+  const init = names.length > 0 ? methods.get('__init__') : undefined;
+  const text = init ? textOf(init.node) : '';
+  return names.some((name) => sets(text, name));
+}
+
+const sets = (text: string, name: string): boolean => text.includes(`self.${name} =`) || text.includes(`self.${name}=`);
 
 /** The modules of the main file that derive from a class of it directly. Names first: what bases are costs a look into other files. */
 function heirsOf(owner: ClassModel, project: Project): readonly ClassModel[] {

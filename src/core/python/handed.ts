@@ -23,8 +23,15 @@ function networksAmong(init: FunctionModel, model: ClassModel): readonly string[
   return parametersOf(init).flatMap(({ name, kind, annotation, fallback }) => {
     if (kind !== 'plain' || name === 'self' || (fallback !== null && fallback.kind !== 'none')) return [];
     if (annotation !== null && !/Module|Callable|Any$/.test(annotation)) return [];
-    return annotation?.includes('Module') || NETWORK.test(name) || text.includes(`self.${name}(`) ? [name] : [];
+    return annotation?.includes('Module') || NETWORK.test(name) || isCalledLater(name, text) ? [name] : [];
   });
+}
+
+/** `self.trans = transform`, and `self.trans(x)` somewhere. */
+function isCalledLater(name: string, text: string): boolean {
+  if (text.includes(`self.${name}(`)) return true;
+  const kept = new RegExp(`\\bself\\.(\\w+) *= *${name} *$`, 'm').exec(text)?.[1];
+  return kept !== undefined && text.includes(`self.${kept}(`);
 }
 
 /** By parameter, where all that is known of it are modules; each of several with the condition that it is this one. */
@@ -131,6 +138,10 @@ function argumentsFor(wanted: readonly string[], init: FunctionModel, call: Node
 function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Frame, run: Run): Names {
   const scope = scopeOf(call);
   const names = new Names();
+  const owner = given.some((node) => /\bself\./.test(textOf(node)))
+    ? file.classes.find(({ node }) => node.start <= call.start && call.end <= node.end)
+    : undefined;
+  if (owner) names.set('self', run.instance(owner, frame));
   for (const node of given) learn(node, MAX_STEPS_BACK);
   return names;
 

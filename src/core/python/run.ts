@@ -5,7 +5,7 @@ import type { Tensor } from '../tensor/value';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import type { State } from './state';
 import type { Node } from './syntax';
-import type { Args, Condition, Scope, Value } from './value';
+import type { Args, Condition, RefValue, Scope, Value } from './value';
 
 export interface Frame {
   readonly function: FunctionModel | null;
@@ -103,6 +103,8 @@ export interface Run {
   instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value;
   /** An instance as `__init__` leaves it with unknown arguments. */
   instance(model: ClassModel, frame: Frame): Value;
+  /** Runs the method that makes the attribute of an object after its constructor, see `builderOf`. */
+  buildLate(self: RefValue, model: ClassModel, name: string, node: Node, frame: Frame): void;
   isModule(model: ClassModel): boolean;
   /** See `Project.moduleNamed`. */
   moduleNamed(name: string, file: FileModel): ClassModel | null;

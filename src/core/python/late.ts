@@ -1,0 +1,38 @@
+/** Attributes that a class makes after its constructor: in `setup`, `build` or `_init_model`, which whoever uses it calls. */
+import type { ClassModel, FunctionModel } from './model';
+import type { Project } from './project';
+import { textOf } from './syntax';
+
+const BUILDER = /^_*(init(ialize)?|build|set_?up|create|make|configure|define|construct)(_(?!\w*weights?$)\w+)?$/;
+const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu;
+/** Levels of base classes. */
+const MAX_LEVELS = 6;
+
+const builders = new WeakMap<ClassModel, ReadonlyMap<string, FunctionModel>>();
+
+/** The method of this class or of one that it derives from that makes the attribute, by its text; a class's own comes first. */
+export function builderOf(
+  model: ClassModel,
+  name: string,
+  project: Pick<Project, 'bases'>,
+  level = 0,
+): FunctionModel | null {
+  let known = builders.get(model);
+  if (!known) builders.set(model, (known = buildersIn(model)));
+  const own = known.get(name);
+  if (own || level === MAX_LEVELS) return own ?? null;
+  for (const base of project.bases(model)) {
+    const found = typeof base === 'string' ? null : builderOf(base, name, project, level + 1);
+    if (found) return found;
+  }
+  return null;
+}
+
+function buildersIn({ methods }: ClassModel): ReadonlyMap<string, FunctionModel> {
+  const found = new Map<string, FunctionModel>();
+  for (const method of methods.values()) {
+    if (!BUILDER.test(method.name)) continue;
+    for (const [, name = ''] of textOf(method.node).matchAll(ASSIGNED)) if (!found.has(name)) found.set(name, method);
+  }
+  return found;
+}

@@ -1,0 +1,65 @@
+import { idioms } from './idioms';
+
+idioms('idioms: layers that are made later or elsewhere', {
+  'in a method that a trainer calls, of the class or of its base': `
+module Attention(width):
+    self.mlp = nn.Sequential(nn.Linear(width, 16), nn.Sigmoid(), nn.Linear(16, 1))
+    def forward(self, query, keys):
+        return self.mlp(torch.cat((query, keys), dim=-1))  #= mlp
+
+module Base(config):
+    self.config = config
+    def _init_model(self, data):
+        self.unit = Attention(self.config.width)
+
+class Din(Base):
+    def _init_model(self, data):
+        super()._init_model(data)
+        self.head = nn.Linear(self.config.width, 1)
+    def score(self, target, seen):
+        query = target.unsqueeze(1).repeat(1, seen.size(1), 1)  #! IKB101 -> mlp
+        return self.unit(query, seen)
+    def last(self, target, n):
+        users = target.repeat_interleave(n, dim=0)  #! IKB102 -> head
+        return self.head(users)  #= head
+`,
+  'not in one that anybody may call': `
+module Base(config):
+    self.config = config
+    def swap_head(self, d):
+        self.head = nn.Linear(d, 1)
+    def score(self, target, n):
+        return self.head(target.repeat_interleave(n, dim=0))
+`,
+  'the core that each subclass makes': `
+module Core(d):
+    self.v2h = nn.Linear(d, d)
+    def forward(self, xt, fc):
+        return self.v2h(fc) + xt  #= core
+
+module Captioner(d):
+    self.embed = nn.Embedding(100, d)
+    def forward(self, fc, seq, n):
+        fc = fc.repeat_interleave(n, dim=0)  #! IKB102 -> core
+        return self.step(seq, fc)
+    def step(self, it, fc):
+        return self.core(self.embed(it), fc)
+
+class ShowTell(Captioner):
+    def __init__(self, d):
+        super().__init__(d)
+        self.core = Core(d)
+`,
+  'handed in under a name that says nothing, and kept under another': `
+module Scorer(transform):
+    self.trans = transform
+    def forward(self, query, items):
+        query = query.unsqueeze(1).repeat(1, items.size(1), 1)  #! IKB101 -> trans
+        return self.trans(torch.cat((query, items), dim=-1))  #= trans
+
+module Ranker(d):
+    self.mlp = nn.Sequential(nn.Linear(2 * d, d), nn.ReLU(), nn.Linear(d, 1))
+    def scorer(self):
+        return Scorer(self.mlp)
+`,
+});
