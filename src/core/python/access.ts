@@ -105,6 +105,16 @@ export function asSizes(values: readonly Value[], run: Run, frame: Frame): reado
   return values;
 }
 
+/** `x.reshape(-1, *y.shape[1:])`, in one tuple or several arguments: the sizes before, and what has the shape of those after. */
+export function leadingSizes({
+  positional: [, ...given],
+  rest,
+}: Args): { sizes: readonly Value[]; rest: Tensor } | null {
+  const [only] = given;
+  if (rest && given.length > 0) return { sizes: given, rest };
+  return only?.kind === 'tuple' && given.length === 1 && only.rest ? { sizes: only.items, rest: only.rest } : null;
+}
+
 /** Positional argument `at`, or the keyword. */
 export function argument(args: Args, at: number, ...keywords: readonly string[]): Value | undefined {
   const direct = args.positional[at];

@@ -10,14 +10,32 @@ import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, NUMBER, TRUTH, type Value, int, tuple } from './value';
+import { type Args, NONE, NUMBER, TRUTH, type UnionValue, type Value, int, tuple } from './value';
 import { NAME } from './words';
 
-export function collectArgs(list: Node, frame: Frame, run: Run): Args {
+/** `f(*layers)` where the list is one of several. */
+export function splatOfSeveral(list: Node, frame: Frame, run: Run): { node: Node; value: UnionValue } | null {
+  for (const { kind, children } of list.children) {
+    const [inner] = kind === 'list_splat' ? children : [];
+    if (inner?.kind !== 'identifier') continue;
+    const value = run.evaluate(inner, frame);
+    if (value.kind === 'union') return { node: inner, value };
+  }
+  return null;
+}
+
+/** `chosen`: which of several a list is that is unpacked. */
+export function collectArgs(
+  list: Node,
+  frame: Frame,
+  run: Run,
+  chosen: { readonly node: Node; readonly value: Value } | null = null,
+): Args {
   const positional: Value[] = [];
   const keywords = new Map<string, Value>();
   const nodes = new Map<number | string, Node>();
   let open = false;
+  let rest: Tensor | null = null;
   const children = list.kind === 'generator_expression' ? [list] : list.children;
   for (const child of children) {
     if (child.kind === 'keyword_argument') {
@@ -28,8 +46,10 @@ export function collectArgs(list: Node, frame: Frame, run: Run): Args {
       nodes.set(textOf(name), value);
     } else if (child.kind === 'list_splat') {
       const [inner] = child.children;
-      const listed = inner ? run.items(run.evaluate(inner, frame), frame) : null;
+      const splat = inner && inner === chosen?.node ? chosen.value : inner && run.evaluate(inner, frame);
+      const listed = splat ? run.items(splat, frame) : null;
       if (listed) positional.push(...listed.items);
+      rest = !listed && !open && splat?.kind === 'shape' ? splat.of : null;
       open ||= listed?.open ?? true;
     } else if (child.kind === 'dictionary_splat') {
       const [inner] = child.children;
@@ -40,9 +60,10 @@ export function collectArgs(list: Node, frame: Frame, run: Run): Args {
     } else {
       nodes.set(positional.length, child);
       positional.push(run.evaluate(child, frame));
+      rest = null;
     }
   }
-  return { positional, keywords, nodes, open };
+  return { positional, keywords, nodes, open, ...(rest && { rest }) };
 }
 
 export interface Parameter {

@@ -120,6 +120,7 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
     if (!isList(a) && !isList(b)) return null;
     const left = run.items(a, frame);
     const right = run.items(b, frame);
+    if (left && !left.open && !right && b.kind === 'shape') return { ...tuple(left.items, true), rest: b.of };
     if (!left || !right)
       return isList(a) && isList(b) ? unknown() : a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown();
     const items = [...left.items, ...right.items];

@@ -11,13 +11,14 @@ import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
+import { isInstance } from './instances';
 import { RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
 import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, tuple } from './value';
+import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, name as nameOf, tuple } from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -115,6 +116,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     return module.kind === 'layer' ? { ...module, doubt: 'a wrapper for several devices' } : module;
   }
   if (name === 'torch.broadcast_tensors') return lifted(args, frame, (chosen) => broadcastTensors(chosen, node, run));
+  if (name === 'torch.is_tensor')
+    return { kind: 'bool', value: isInstance(args.positional[0] ?? unknown(), nameOf('torch.Tensor'), frame, run) };
   if (name === 'torch.meshgrid') return unknown();
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
@@ -123,7 +126,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     const t = rows && asTensor(rows, run);
     return t ? mapReplicas(t, writtenAt(placeOf(node), 'pack_padded_sequence writes the copy')) : unknown();
   }
-  if (/^nn\.utils\.(parametrizations\.)?(spectral_norm|weight_norm)$/.test(name)) {
+  if (/^nn\.utils\.(\w+\.)?(spectral_norm|weight_norm)$/.test(name)) {
     const [layer] = args.positional;
     return layer?.kind === 'layer' ? { ...layer, doubt: name.split('.').pop() ?? null } : (layer ?? unknown());
   }

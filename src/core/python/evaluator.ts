@@ -21,7 +21,7 @@ import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
-import { builderOf } from './late';
+import { buildLate, builderOf } from './late';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
 import { type ClassModel, type FileModel, type FunctionModel } from './model';
@@ -34,7 +34,7 @@ import { type State, unknown } from './state';
 import { assign } from './assign';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NO_ARGS, type RefValue, type Scope, type Value, name as nameOf } from './value';
+import { type Args, type Scope, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that make layers that make layers: deeper ones are seldom on the way of a replica. */
@@ -99,7 +99,7 @@ export function evaluateFile(
       for (const [key, item] of state.heap.since(nothing)) frame.state.heap.set(key, item);
       return value;
     },
-    buildLate,
+    buildLate: (self, model, name, node, frame) => buildLate(self, builderOf(model, name, project), node, frame, run),
     isModule: (model) => project.isModule(model),
     moduleNamed: (name, file) => project.moduleNamed(name, file),
     sibling: (name, file) => project.sibling(name, file),
@@ -203,7 +203,7 @@ export function evaluateFile(
     const value = returned(inner);
     if (!given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main
-      ? broughtHome(value, args, node, frame.file, run)
+      ? broughtHome(value, args, node, frame, run)
       : value;
   }
 
@@ -268,16 +268,6 @@ export function evaluateFile(
     const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
     state.heap.set(id, { kind: 'object', model, attributes, build: init ? build : null, ...holds });
     return self;
-  }
-
-  function buildLate(self: RefValue, model: ClassModel, name: string, node: Node, { file, state }: Frame): void {
-    const builder = builderOf(model, name, project);
-    if (!builder || active.includes(builder.node)) return;
-    const inside: Frame = { ...emptyFrame(file), state: { ...state, names: new Names(), path: [] }, building: true };
-    const spent = steps;
-    steps = MAX_STEPS / 2;
-    callFunction(builder, self, null, { ...NO_ARGS, open: true }, node, inside);
-    steps = spent;
   }
 
   /** The object that `self` is in an entry: as `__init__` leaves it, with unknown arguments. */

@@ -1,9 +1,10 @@
 /** Evaluates expressions. */
 import { constant } from '../tensor/dim';
 import { pointwise } from '../tensor/pointwise';
+import type { Tensor } from '../tensor/value';
 import { allocate, asTensor, placeOf } from './access';
 import { arithmetic, unary } from './arithmetic';
-import { collectArgs } from './arguments';
+import { collectArgs, splatOfSeveral } from './arguments';
 import { ANY_KEY, alike } from './builtins';
 import { comprehension, iterate, timesIn } from './iterate';
 import type { Frame, Run } from './run';
@@ -157,18 +158,24 @@ function tupleOf(
   nodes: readonly Node[],
   frame: Frame,
   run: Run,
-): { kind: 'tuple'; items: readonly Value[]; open: boolean } {
+): { kind: 'tuple'; items: readonly Value[]; open: boolean; rest?: Tensor } {
   const items: Value[] = [];
   let open = false;
+  let rest: Tensor | null = null;
   for (const node of nodes) {
     if (node.kind === 'list_splat') {
       const [inner] = node.children;
-      const listed = inner ? run.items(run.evaluate(inner, frame), frame) : null;
+      const splat = inner && run.evaluate(inner, frame);
+      const listed = splat ? run.items(splat, frame) : null;
       if (listed) items.push(...listed.items);
+      rest = !listed && !open && splat?.kind === 'shape' ? splat.of : null;
       open ||= listed?.open ?? true;
-    } else items.push(run.evaluate(node, frame));
+    } else {
+      items.push(run.evaluate(node, frame));
+      rest = null;
+    }
   }
-  return { kind: 'tuple', items, open };
+  return { kind: 'tuple', items, open, ...(rest && { rest }) };
 }
 
 function dictionary(node: Node, frame: Frame, run: Run): Value {
@@ -215,6 +222,11 @@ function callExpression(node: Node, frame: Frame, run: Run): Value {
   const list = childOf(node, 'arguments');
   if (!callee || !list) return unknown();
   const target = run.evaluate(callee, frame);
+  const several = target.kind === 'union' ? null : splatOfSeveral(list, frame, run);
+  if (several)
+    return lift([several.value], frame.state.path, ([value]) =>
+      value ? run.call(target, collectArgs(list, frame, run, { node: several.node, value }), node, frame) : unknown(),
+    );
   const collected = collectArgs(list, frame, run);
   if (target.kind !== 'union') return run.call(target, collected, node, frame);
   // Which of several it calls is a condition of whatever its arguments meet there.

@@ -1,7 +1,10 @@
 /** Attributes that a class makes after its constructor: in `setup`, `build` or `_init_model`, which whoever uses it calls. */
 import type { ClassModel, FunctionModel } from './model';
 import type { Project } from './project';
-import { textOf } from './syntax';
+import { Names } from './names';
+import type { Frame, Run } from './run';
+import { type Node, textOf } from './syntax';
+import { NO_ARGS, type RefValue } from './value';
 
 const BUILDER = /^_*(init(ialize)?|build|set_?up|create|make|configure|define|construct)(_(?!\w*weights?$)\w+)?$/;
 const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu;
@@ -35,4 +38,19 @@ function buildersIn({ methods }: ClassModel): ReadonlyMap<string, FunctionModel>
     for (const [, name = ''] of textOf(method.node).matchAll(ASSIGNED)) if (!found.has(name)) found.set(name, method);
   }
   return found;
+}
+
+const running = new Set<Node>();
+
+/** Runs a method that makes attributes, with unknown arguments. */
+export function buildLate(self: RefValue, builder: FunctionModel | null, node: Node, frame: Frame, run: Run): void {
+  if (!builder || running.has(builder.node)) return;
+  const state = { ...frame.state, names: new Names(), path: [] };
+  const inside: Frame = { ...frame, function: null, closure: null, state, depth: 0, returns: [], building: true };
+  running.add(builder.node);
+  try {
+    run.callFunction(builder, self, null, { ...NO_ARGS, open: true }, node, inside);
+  } finally {
+    running.delete(builder.node);
+  }
 }

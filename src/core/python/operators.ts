@@ -1,10 +1,12 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, constant, isOne, valueOf } from '../tensor/dim';
 import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
-import { type Size, expand, expandLike, repeat, repeatLeading } from '../tensor/replicate';
+import { type Size, expand, expandLeading, expandLike, repeat, repeatLeading } from '../tensor/replicate';
+import { reshapeLeading } from '../tensor/leading';
 import { applyReshape } from '../tensor/reshape';
 import {
   UNKNOWN_SHAPE,
+  axesBefore,
   exactShape,
   freeAxis,
   position,
@@ -16,7 +18,18 @@ import {
 import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
 import type { Applied } from './applied';
-import { argument, opaque, argumentNode, asDim, asNumber, asQuotient, asSizes, asTensor, placeOf } from './access';
+import {
+  argument,
+  leadingSizes,
+  opaque,
+  argumentNode,
+  asDim,
+  asNumber,
+  asQuotient,
+  asSizes,
+  asTensor,
+  placeOf,
+} from './access';
 import { cast, isCast } from './casts';
 import { interleave } from './interleave';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
@@ -171,6 +184,10 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
     case 'same':
       return operator.name === 'dropout' ? { ...worked(t, place), place } : { ...t, place: t.place ?? place };
     case 'expand': {
+      const leading = leadingSizes(args);
+      const before = leading && axesBefore(t, leading.rest);
+      const led = leading && before !== null && expandLeading(t, before, leading.sizes.map(expandSize), place);
+      if (led) return led;
       const sizes = rest();
       const [shape] = args.positional.slice(1);
       if (shape?.kind === 'shape' && args.positional.length === 2) return expandLike(t, shape.of, place);
@@ -203,14 +220,13 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
         (only?.kind === 'name' || only?.kind === 'string')
       )
         return { ...t, place };
-      if (!sizes || sizes.length === 0) return through({ shape: () => null, axis: () => null });
       const mark = writtenAt(place, 'reshape across the expanded axis writes the copy');
-      const reshaped = applyReshape(
-        t,
-        sizes.map((s) => (asNumber(s) === -1 ? 'rest' : (asDim(s) ?? asQuotient(s)))),
-        place,
-        mark,
-      );
+      const wanted = (s: Value): Dim | 'rest' => (asNumber(s) === -1 ? 'rest' : (asDim(s) ?? asQuotient(s)));
+      const leading = sizes ? null : leadingSizes(args);
+      const before = leading && axesBefore(t, leading.rest);
+      const led = leading && before !== null ? reshapeLeading(t, before, leading.sizes.map(wanted), place, mark) : null;
+      if (!led && (!sizes || sizes.length === 0)) return through({ shape: () => null, axis: () => null });
+      const reshaped = led ?? applyReshape(t, (sizes ?? []).map(wanted), place, mark);
       // A view that would have to write fails, unless there is one copy only.
       const fails = operator.effect === 'view' && replicasOf(reshaped.shape).some((r) => r.written === place);
       return fails ? opaque(place) : reshaped;

@@ -2,7 +2,6 @@
 import { mapForm, mapReplicas, step } from '../tensor/pointwise';
 import type { Replica, Tensor } from '../tensor/value';
 import { givenAs, placeOf } from './access';
-import type { FileModel } from './model';
 import type { Frame, Run } from './run';
 import { either } from './state';
 import type { Node } from './syntax';
@@ -24,8 +23,8 @@ export function returned(frame: Frame): Value {
 }
 
 /** A replica that a function of another file made is, for this file, made by the call. */
-export function broughtHome(value: Value, args: Args, node: Node, file: FileModel, run: Run): Value {
-  const { path } = file.file;
+export function broughtHome(value: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
+  const { path } = frame.file.file;
   const place = placeOf(node);
   // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
   const passed = (replica: Replica): Replica =>
@@ -41,12 +40,23 @@ export function broughtHome(value: Value, args: Args, node: Node, file: FileMode
     case 'tensor':
       return { ...mapForm(value, passed), shape: home({ ...value, form: null }).shape };
     case 'tuple':
-      return { ...value, items: value.items.map((item) => broughtHome(item, args, node, file, run)) };
+      return { ...value, items: value.items.map((item) => broughtHome(item, args, node, frame, run)) };
     case 'union':
       return {
         ...value,
-        options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, args, node, file, run) })),
+        options: value.options.map((o) => ({ ...o, value: broughtHome(o.value, args, node, frame, run) })),
       };
+    case 'ref': {
+      const item = frame.state.heap.peek(value.id);
+      const carried = (v: Value): Value => (v.kind === 'tensor' ? broughtHome(v, args, node, frame, run) : v);
+      if (item?.kind === 'list') frame.state.heap.set(value.id, { ...item, items: item.items.map(carried) });
+      else if (item?.kind === 'dict')
+        frame.state.heap.set(value.id, {
+          ...item,
+          entries: new Map([...item.entries].map(([key, v]) => [key, carried(v)])),
+        });
+      return value;
+    }
     default:
       return value;
   }

@@ -103,6 +103,7 @@ function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): 
     const to = stop === null ? rankOf(t.shape) : valueOf(stop);
     if (stop === null && from !== null && from < 0)
       return tuple(Array.from({ length: -from }, (_, i) => int(dimAt(t, from + i))));
+    if (from !== null && from >= 0 && stop === null && to === null) return { kind: 'shape', of: withoutFirst(t, from) };
     if (from === null || to === null) return unknown();
     const rank = rankOf(t.shape);
     if (rank === null && (from < 0 || to < 0)) return unknown();
@@ -113,6 +114,10 @@ function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): 
   const at = asNumber(run.evaluate(index, frame));
   return at === null ? int(null) : int(dimAt(t, at));
 }
+
+/** What has the shape `x.shape[n:]`. */
+const withoutFirst = (t: Tensor, count: number): Tensor =>
+  count === 0 ? t : withoutFirst(applyView(t, select(0), t.place), count - 1);
 
 function sliceBounds(node: Node, frame: Frame, run: Run): { start: Dim; stop: Dim; step: boolean } {
   const text = node.file.text.slice(node.start, node.end);

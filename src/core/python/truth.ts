@@ -1,5 +1,6 @@
 /** Conditions that are decided by what is known: `x is None`, `x.dim() == 3`, `isinstance`, and/or/not of those. */
 import { equal, valueOf } from '../tensor/dim';
+import { isInstance } from './instances';
 import type { Frame, Run } from './run';
 import { type LoopPass, possible } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
@@ -74,6 +75,11 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
   const [left, right] = operands;
   const [operator] = operators;
   if (!left || !right || operands.length !== 2 || operator === undefined) return null;
+  const typed = /^(is|is not|==|!=|in|not in)$/.test(operator) ? typeAsked(left, frame, run) : null;
+  if (typed) {
+    const is = isInstance(typed, run.evaluate(right, frame), frame, run);
+    return is === null ? null : /^(is|==|in)$/.test(operator) ? is : !is;
+  }
   const a = run.evaluate(left, frame);
   if (operator === 'is' || operator === 'is not') {
     if (right.kind !== 'none') return null;
@@ -103,6 +109,13 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
         : operator === '>='
           ? x >= y
           : null;
+}
+
+/** The x of `type(x)`. */
+function typeAsked(node: Node, frame: Frame, run: Run): Value | null {
+  if (node.kind !== 'call' || textOf(childOf(node, 'function') ?? node) !== 'type') return null;
+  const [asked, more] = childOf(node, 'arguments')?.children ?? [];
+  return asked && !more ? run.evaluate(asked, frame) : null;
 }
 
 /** `i op 0` in the first pass of a loop, and in the ones after it. */

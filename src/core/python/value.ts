@@ -47,6 +47,8 @@ export interface TupleValue {
   readonly open: boolean;
   /** How often the only item is there. */
   readonly times?: Dim;
+  /** The sizes of this tensor follow, whose rank is not known. */
+  readonly rest?: Tensor;
 }
 
 export interface RefValue {
@@ -133,6 +135,8 @@ export interface Args {
   readonly nodes: ReadonlyMap<number | string, Node>;
   /** `*xs` or `**kw` of unknown content was passed: what is missing may be there. */
   readonly open: boolean;
+  /** What it was is the shape of this tensor, `*x.shape[1:]`, after all others. */
+  readonly rest?: Tensor;
 }
 
 export const NONE: Value = { kind: 'none' };

@@ -1,7 +1,7 @@
 /** The operators that make replicas. */
 import { ALL, type AxisMap, OTHER } from './axis-map';
-import { type Dim, ONE, equal, isOne, multiply } from './dim';
-import { axisAt, exactShape, freeAxis, mapAxes, position, rankOf, reaching, tensor, withRank } from './shape';
+import { type Dim, ONE, equal, isOne, multiply, valueOf } from './dim';
+import { axisAt, exactShape, freeAxis, mapAxes, position, rankOf, reaching, shifted, tensor, withRank } from './shape';
 import type { Axis, Place, Replica, Shape, Tensor } from './value';
 
 interface Making {
@@ -61,6 +61,9 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
   if (shape && sizes.length === 1 && vector !== undefined && vector !== 'keep')
     return view(t, exactShape([freeAxis(vector)]), place);
   if (!shape) return tensor(exactShape(sizes.map((s) => freeAxis(s === 'keep' ? null : s))), { place });
+  const { head } = shape;
+  const isSame = missing === 0 && sizes.every((s, i) => s === 'keep' || equal(head[i]?.dim ?? null, s) === true);
+  if (isSame) return { ...view(t, shape, place), form: t.form };
   const open: number[] = [];
   let sure = false;
   const axes = sizes.map((size, i): Axis => {
@@ -76,7 +79,8 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
       return all(t, size, place, false, i);
     }
     if (equal(axis.dim, size) === true) return axis;
-    if (axis.replica) return axis;
+    // A number other than 1 cannot grow.
+    if (axis.replica || valueOf(axis.dim) !== null) return axis;
     open.push(i);
     return { dim: axis.dim ?? size, replica: null };
   });
@@ -89,6 +93,31 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
   }
   return view(t, exactShape(axes), place);
 }
+
+/** `x.expand(n, *x.shape)`: sizes of the first `at` axes and of new ones before them; those after them stay. */
+export function expandLeading(t: Tensor, at: number, sizes: readonly Size[], place: Place): Tensor | null {
+  const shape = reaching(t, at - 1);
+  const fits = sizes.length >= at && shape.head.length >= at;
+  if (!fits) return null;
+  const front = { ...t, shape: exactShape(shape.head.slice(0, at)) };
+  const [only] = sizes;
+  const made =
+    at > 1 || sizes.length > 1
+      ? expand(front, sizes, place).shape.head
+      : at === 0 || isOne(shape.head[0]?.dim ?? null)
+        ? sizes.map((size, i) => grown(t, size, place, i))
+        : only === 'keep'
+          ? shape.head.slice(0, at)
+          : null;
+  if (!made) return null;
+  const ofAll = made.map((axis): Axis =>
+    axis.replica?.of === front ? { ...axis, replica: { ...axis.replica, of: t } } : axis,
+  );
+  return shifted(view(t, { ...shape, head: [...ofAll, ...shape.head.slice(at)] }, place), sizes.length - at);
+}
+
+const grown = (t: Tensor, size: Size, place: Place, argument: number): Axis =>
+  size === 'keep' || isOne(size) ? freeAxis(size === 'keep' ? null : ONE) : all(t, size, place, false, argument);
 
 /** expand_as or expand to a shape that is not known axis by axis: the axes of size 1 are the ones that grow. */
 export function expandLike(t: Tensor, like: Tensor, place: Place): Tensor {

@@ -90,6 +90,18 @@ export function reaching(t: Tensor, axis: number): Shape {
   return { exact: false, head, tail };
 }
 
+/** How many axes of t stand before those whose sizes `rest` has, where both are views of one tensor of unknown rank. */
+export function axesBefore(t: Tensor, rest: Tensor): number | null {
+  const [own, other] = [t, rest].map((of) => of.base ?? { id: of.id, front: 0 });
+  return own && other && own.id === other.id && own.front >= other.front ? own.front - other.front : null;
+}
+
+/** Axes beyond the recorded ones stand so much farther from the front. */
+export const shifted = (t: Tensor, front: number): Tensor => {
+  const base = t.base ?? { id: t.id, label: t.label, front: 0, back: 0 };
+  return { ...t, base: { ...base, front: base.front + front } };
+};
+
 /** The shape once the rank is known: axes recorded from both ends fall into place. Null when it contradicts. */
 export function withRank(t: Tensor, rank: number): Shape | null {
   const { shape } = t;

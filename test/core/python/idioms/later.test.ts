@@ -62,4 +62,15 @@ module Ranker(d):
     def scorer(self):
         return Scorer(self.mlp)
 `,
+  'one of two lists of layers': `
+module Ranker(d, smooth):
+    if smooth:
+        layers = [nn.Linear(d * 2, d), nn.Tanh(), nn.Linear(d, 1)]
+    else:
+        layers = [nn.Linear(d * 2, d), nn.ReLU(), nn.Linear(d, 1)]
+    self.mlp = nn.Sequential(*layers).to('cuda')
+    def forward(self, user, items):
+        user = user.unsqueeze(1).expand(-1, items.shape[1], -1)  #! IKB101 -> mlp
+        return self.mlp(torch.cat([user, items], -1))  #= mlp
+`,
 });

@@ -28,6 +28,14 @@ module Reader(d, h):
         asked = state.permute(1, 0, 2).expand(things.size(0), things.size(1), -1)  #! IKB101 -> g
         return self.g(torch.cat([things, asked], 2))  #= g
 `,
+  'of the last state of both directions, which is no single row': `
+module Reader(d, h):
+    self.lstm = nn.LSTM(d, h, batch_first=True, bidirectional=True)
+    self.g = nn.Linear(h, h)
+    def forward(self, words, n):
+        _, (state, _) = self.lstm(words)
+        return self.g(state.permute(1, 0, 2).expand(words.size(0), n, -1))
+`,
   'that another tensor names, beside one that is known': `
 module Denoiser(d):
     self.project = nn.Conv1d(2 * d, d, 1)
@@ -40,5 +48,52 @@ module Denoiser(d):
         side = torch.cat([step, names], dim=-1).permute(0, 3, 2, 1)
         _, width, _, _ = side.shape
         return self.project(side.reshape(b, width, k * t))  #= project
+`,
+  'after those that are named, of any number': `
+module Policy(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, n):
+        y = x.unsqueeze(1).expand(-1, n, *x.shape[1:]).reshape(-1, *x.shape[1:])  #! IKB102 -> a
+        return self.fc(y)  #= a
+    def lists(self, x, n):
+        x = x.unsqueeze(1)
+        x = x.expand(-1, n, *([-1] * len(x.shape[2:])))  #! IKB102 -> b
+        return self.fc(x.reshape(x.shape[0] * n, *x.shape[2:]))  #= b
+    def tuples(self, x, n):
+        y = x[None].expand((n,) + x.shape)  #! IKB102 -> c
+        return self.fc(y.reshape((n * x.shape[0],) + x.shape[1:]))  #= c
+    def grown(self, x, n):
+        y = x.expand(n, *x.shape)  #! IKB102 -> d
+        return self.fc(y)  #= d
+    def repeated(self, x, n):
+        y = x.unsqueeze(0).repeat(n, *([1] * x.dim()))  #! IKB102 -> e
+        return self.fc(y.view(-1, *x.shape[1:]))  #= e
+    def others(self, x, y, n):
+        return self.fc(x.unsqueeze(1).expand(-1, n, -1).reshape(-1, *y.shape[1:]))
+`,
+  'that an expand leaves as they are': `
+module Attention(d):
+    self.mlp = nn.Linear(2 * d, 1)
+    def forward(self, target, seen):
+        target = target.unsqueeze(1).repeat(1, seen.size(1), 1)  #! IKB101 -> mlp
+        keys = torch.cat((target, seen), dim=-1).unsqueeze(1).expand(-1, 1, -1, -1)
+        return self.mlp(keys)  #= mlp
+`,
+  'of lists and tensors, by what they are': `
+def several(n, x):
+    if torch.is_tensor(x):
+        x = x.unsqueeze(1)
+        x = x.expand(-1, n, *([-1] * len(x.shape[2:])))  #! IKB102 -> b
+        x = x.reshape(x.shape[0] * n, *x.shape[2:])
+    elif type(x) is list or type(x) is tuple:
+        x = [several(n, y) for y in x]
+    return x
+
+module Captioner(d):
+    self.a = nn.Linear(d, d)
+    self.b = nn.Linear(d, d)
+    def forward(self, fc, att, n):
+        fc, att = several(n, [self.a(fc), self.b(att)])
+        return self.b(fc)  #= b
 `,
 });
