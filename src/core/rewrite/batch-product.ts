@@ -1,5 +1,6 @@
 /** A product whose batch operand is copied to meet the other, though the product reads a stride-0 view as well. IKB301. */
 import type { Match } from '../judge/match';
+import { equal } from '../tensor/dim';
 import { type Node, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
@@ -63,10 +64,19 @@ export function dropLetter(match: Match): Written {
   const fewer = terms.map((term, i) => (i === at ? term.slice(0, axis) + term.slice(axis + 1) : term)).join(',');
   const quote = textOf(equation).charAt(0);
   const reordered = terms.length !== 2 || naturalOrder(fewer) !== output;
+  const rows = terms.flatMap((term, i) => {
+    const place = i === at ? -1 : term.indexOf(letter);
+    return place < 0 ? [] : [match.product?.operands[i]?.dims?.[place] ?? null];
+  });
+  const copied = match.product?.operands[at]?.dims?.[axis] ?? null;
+  // An axis of size 1 is broadcast by the copy, and by nothing once it is gone.
+  const alone = rows.some((size) => size !== null && equal(size, copied) === true)
+    ? []
+    : [`another operand has more than one row along \`${letter}\``];
   const edits = [replace(equation, `${quote}${fewer}->${output}${quote}`), replace(operand, text)];
   // A view of the result may rely on its layout.
   if (reordered) edits.push({ start: node.end, end: node.end, text: '.contiguous()' });
-  return { edits: finished(draft, edits), conditions: [...conditionsOf(match), ...draft.stays] };
+  return { edits: finished(draft, edits), conditions: [...alone, ...conditionsOf(match), ...draft.stays] };
 }
 
 /** The order in which a product without shared axes in its result writes it: the left operand's own, then the right's. */

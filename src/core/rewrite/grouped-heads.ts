@@ -152,7 +152,9 @@ function readHeads(match: Match, draft: Draft): Heads {
   const query = argument(call, 0, 'query');
   const [key, value] = [argument(call, 1, 'key'), argument(call, 2, 'value')];
   if (!query || !key || !value) refuse('the operands of the attention are not written out');
-  draft.emitted.push(query);
+  // `scale=1 / k.shape[1]` would read the heads as they are.
+  const others = [...call.keywords].flatMap(([name, given]) => (/^(query|key|value)$/.test(name) ? [] : [given]));
+  draft.emitted.push(query, ...call.positional.slice(3), ...others);
   const heads = { key: head(draft, key, attention.key), value: head(draft, value, attention.value) };
   if (heads.key.count !== heads.value.count) refuse('key and value heads are repeated differently');
   return { call, query, ...heads };

@@ -13,7 +13,7 @@ export const ikb103: Rule = {
       'e = torch.cat([user[idx], cand], dim=1)       # [B, Ku + Kc, D]\ny = self.w @ e                                # [M, Ku + Kc] @ [B, Ku + Kc, D]',
     useInstead: 'ku = user.shape[1]\ny = (self.w[:, :ku] @ user)[idx] + self.w[:, ku:] @ cand',
     fixSafety:
-      'Same result up to the order of floating-point additions. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
+      'Same result up to the order of floating-point additions. Sizes that do not fit, an error of `cat`, broadcast where one of them is 1. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
     limits:
       'Silent where the weight has a batch axis of its own, where the concatenation is not on the contracted axis, or where the index is not known to take rows several times. Below about three copies per row the split does not pay: two small products replace one.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],

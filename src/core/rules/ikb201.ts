@@ -22,7 +22,7 @@ export const ikb201: Rule = {
     useInstead:
       'b, h, s, d = q.shape\nq = q.view(-1, n, h, s, d).transpose(1, 2).reshape(-1, h, n * s, d)\no = F.scaled_dot_product_attention(q, k, v)    # then unfold',
     fixSafety:
-      'Folding needs groups of equal size and no causal mask; a mask must be folded with the queries. Otherwise `ikbo_lens.attention` takes the index. Refused when a name is rebound between copy and attention.',
+      'Folding needs groups of equal size and no causal mask; a mask must be folded with the queries. Otherwise `ikbo_lens.attention` takes the index. A query of a single row, which attention would broadcast over the copies, stops with an error. Refused when a name is rebound between copy and attention.',
     limits:
       'Only calls that are known to be attention count: `F.scaled_dot_product_attention`, `nn.MultiheadAttention`, the flash and xformers functions. A decoder behind an unknown class counts by its keyword alone (`encoder_hidden_states`, `memory`), and rewrites are written for `F.scaled_dot_product_attention` only. Views that attention reads as they are (`expand` without a copy) cost nothing and are shown with `--hints` only. Copies of a batch that is hardly larger than the number of sources are reported all the same: the ratio is mostly not in the text.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html'],

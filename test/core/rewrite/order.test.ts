@@ -21,4 +21,37 @@ describe('rewrites keep the order of evaluation', () => {
     const text = modelText({ signature: 'q, k, v, cand_to_user', forward: [`return ${call}`] });
     return expectRewrite(text, 'ikbo', { tier: 'suggestion', reason: /dropout_p=self\.p/ });
   });
+
+  const heads = (scale: string) =>
+    modelText({
+      signature: 'q, k, v, n',
+      forward: [
+        'k = k.repeat_interleave(n, dim=1)',
+        'v = v.repeat_interleave(n, dim=1)',
+        `return F.scaled_dot_product_attention(q, k, v, scale=${scale})`,
+      ],
+    });
+  for (const id of ['enable-gqa', 'fold-heads']) {
+    it(`an argument beside the heads that reads them: ${id}`, () =>
+      expectRewrite(heads('1 / k.shape[1]'), id, { tier: 'none', reason: /computes with the copy `k` too/ }));
+    it(`an argument beside the heads that does not: ${id}`, () =>
+      expectRewrite(heads('q.shape[-1] ** -0.5'), id, { tier: id === 'fold-heads' ? 'safe' : 'suggestion' }));
+  }
+
+  const equation = (count: string) =>
+    modelText({
+      signature: 'x, e, n',
+      forward: [
+        '# ikbo: x=[B, I, J], e=[J, K]',
+        `rows = e.unsqueeze(0).repeat(${count}, 1, 1)`,
+        "return torch.einsum('bij,bjk->bik', x, rows)",
+      ],
+    });
+  it('a letter that another operand has as well', () =>
+    expectRewrite(equation('x.shape[0]'), 'drop-letter', { tier: 'safe' }));
+  it('a letter along which another operand may be one row', () =>
+    expectRewrite(equation('n'), 'drop-letter', {
+      tier: 'suggestion',
+      reason: /^Another operand has more than one row along `b`/,
+    }));
 });
