@@ -69,6 +69,8 @@ export function evaluateFile(
   const active: Node[] = [];
   /** Functions that, given no replica, return none: their own findings are known once they have been evaluated. */
   const quiet = new Set<Node>();
+  /** Functions that hand copies to what they are given: one caller gives a network, another none. */
+  const handing = new Set<Node>();
   let steps = 0;
   let entry: Node | null = null;
   /** Parameters of the entry, and whether one that was handed in was called with copies. */
@@ -201,7 +203,8 @@ export function evaluateFile(
     active.pop();
     adoptHeap(frame, inner);
     const value = returned(inner);
-    if (!given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model)) quiet.add(model.node);
+    const isQuiet = !given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model);
+    if (isQuiet && !handing.has(model.node)) quiet.add(model.node);
     return frame.file === project.main && model.file !== project.main
       ? broughtHome(value, args, node, frame, run)
       : value;
@@ -345,6 +348,7 @@ export function evaluateFile(
     const isLoud =
       isOpen || frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
     if (!isLoud) quiet.add(model.node);
+    if (isOpen) handing.add(model.node);
     ({ handed, isOpen } = outer);
   }
 

@@ -233,4 +233,24 @@ module Merge(kind, d, out):
     def forward(self, x, n):
         return self.layer(x.repeat_interleave(n, dim=0))  #! IKB102 -> layer  #= layer
 `,
+  'a network that one caller hands over and another does not': `
+module Encoder(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, context):
+        return x + self.fc(context)  #= fc
+module Decoder(d):
+    self.norm = nn.LayerNorm(d)
+    def forward(self, x, encoder=None, retrieved=None, n=2):
+        if retrieved is not None:
+            context = repeat(x, 'b t d -> (b n) t d', n=n)  #! IKB102 -> fc
+            retrieved = encoder(retrieved, context=context)
+        return self.norm(x)
+module Model(d):
+    self.encoder = Encoder(d)
+    self.decoder = Decoder(d)
+    def plain(self, x):
+        return self.decoder(x)
+    def forward(self, x, retrieved):
+        return self.decoder(x, encoder=self.encoder, retrieved=retrieved)
+`,
 });
