@@ -58,8 +58,12 @@ function stated(name: string, value: Value, frame: Frame, run: Run): Value {
   return dims ? statedTensor(name, dims, run, frame) : value;
 }
 
+/** `mask`, `pad_mask`, `mask_bw`, and nothing that is masked or made for masks. */
+const IS_MASK = /(^|_)masks?(_[a-z]{1,2}|_\d[dD])?$/;
+
 const labelled = (value: Value, label: string): Value => {
-  if (value.kind === 'tensor' && value.label === '') return { ...value, label };
+  if (value.kind === 'tensor' && value.label === '')
+    return value.content === 'data' && IS_MASK.test(label) ? { ...value, label, content: 'mask' } : { ...value, label };
   if (value.kind === 'unknown' && value.label === '' && value.id >= 0) return { ...value, label };
   return value;
 };

@@ -82,4 +82,19 @@ module Gate(d):
         u = u.unsqueeze(1).repeat(1, n, 1)
         return self.fc(u - u * y)
 `,
+  'what is called a mask, repeated and multiplied': `
+module Decoder(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, nodes, edges, order, n):
+        forward_mask = (1 - order.unsqueeze(-1)).repeat(n, 1, 1, 1)
+        return self.fc(forward_mask * torch.cat([nodes, edges], -1))
+`,
+  'what is named after a mask and is none': `
+module Decoder(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        mask_token = torch.tanh(self.token).expand(x.shape[0], 4, -1)  #! IKB102 -> fc
+        return self.fc(mask_token)  #= fc
+`,
 });
