@@ -99,6 +99,9 @@ export function split(
         after: all(after),
       };
     }
+    // Copies that lie next to each other do so in the inner part, however many of them are in it.
+    if (after && equal(map.ratio, after) === null)
+      return { before: null, after: { map: OTHER, source: null, extent: after } };
   }
   if (map.kind === 'cycle') {
     if (equal(map.source, after) === true) return { before: all(before), after: null };

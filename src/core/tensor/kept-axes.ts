@@ -35,3 +35,21 @@ export function mayBe({ dim }: Axis, size: Dim): boolean {
 /** `b * t` for axes of which one is `t`, the others not comparable. */
 export const isProductOf = (size: Dim, axes: readonly Axis[]): boolean =>
   axes.some(({ dim }) => !isOne(dim) && isMultiple(size, dim));
+
+/** The last axes of a tensor of unknown rank, if a leading -1 may leave just them: always one, of several those that are known. */
+export function keptLast(tail: readonly Axis[], sizes: readonly (Dim | 'rest')[]): readonly Axis[] | null {
+  const count = sizes.length;
+  if (count === 0) return null;
+  if (count === 1) {
+    const [size] = sizes;
+    return [tail.at(-1) ?? { dim: size === 'rest' ? null : (size ?? null), replica: null }];
+  }
+  const last = tail.slice(-count);
+  const isKept = sizes.every((size, i) => {
+    const axis = last[i];
+    return (
+      size !== 'rest' && axis !== undefined && axis.replica === null && mayBe(axis, size) && !isMultiple(size, axis.dim)
+    );
+  });
+  return isKept && tail.length > count ? last : null;
+}

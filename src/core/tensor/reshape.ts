@@ -13,8 +13,8 @@ import {
   tensor,
   withRank,
 } from './shape';
-import { anchored, isProductOf, keepsLast, mayBe } from './kept-axes';
-import { type Merged, type Reshaped, splitLeading, splitTrailing } from './split-copies';
+import { anchored, isProductOf, keepsLast, keptLast, mayBe } from './kept-axes';
+import { type Merged, type Reshaped, amongOnes, splitLeading, splitTrailing } from './split-copies';
 import type { Axis, Form, Place, Replica, Tensor } from './value';
 
 export function mergeAxes(axes: readonly Axis[]): Axis {
@@ -47,7 +47,7 @@ interface Group {
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
 export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
-  const uncycled = splitCycle(t, sizes) ?? splitSecond(t, sizes);
+  const uncycled = splitCycle(t, sizes) ?? splitSecond(t, sizes) ?? amongOnes(t, sizes);
   if (uncycled) return uncycled;
   const axes = t.shape.exact ? t.shape.head : null;
   if (!axes) return reshapeUnknown(t, sizes);
@@ -315,12 +315,14 @@ function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   }
   const left = [...head.slice(front), ...tail.slice(0, tail.length - back)];
   const assumptions: string[] = [];
-  if (back === 0 && axes.length - front === 2 && sizes[front] === 'rest') {
-    assumptions.push('the view keeps the last axis');
-    const last = tail[tail.length - 1];
-    axes[axes.length - 1] = last ?? axes[axes.length - 1] ?? ONE_AXIS;
-    origin[axes.length - 1] = -1;
-    axes[front] = lost(left.filter((axis) => axis !== last));
+  const last = back === 0 && sizes[front] === 'rest' ? keptLast(tail, sizes.slice(front + 1)) : null;
+  if (last) {
+    assumptions.push(last.length > 1 ? 'the view keeps the last axes' : 'the view keeps the last axis');
+    last.forEach((axis, i) => {
+      axes[front + 1 + i] = axis;
+      origin[front + 1 + i] = i - last.length;
+    });
+    axes[front] = lost(left.filter((axis) => !last.includes(axis)));
   }
   const single = assumptions.length === 0 && axes.length - front - back === 1;
   if (single) axes[front] = lost(left);

@@ -1,8 +1,8 @@
 /** Copies that a reshape makes an axis of their own, of a tensor whose rank is not known; and what a reshape comes to. */
 import { ALL } from './axis-map';
-import { type Dim, ONE, divide, equal } from './dim';
-import { exactShape, freeAxis, remapped } from './shape';
-import type { Shape, Tensor } from './value';
+import { type Dim, ONE, divide, equal, isMultiple, isOne } from './dim';
+import { ONE_AXIS, exactShape, freeAxis, remapped } from './shape';
+import type { Axis, Shape, Tensor } from './value';
 
 /** `count` is null where more axes may be among them than are known. */
 export interface Merged {
@@ -50,4 +50,33 @@ export function splitTrailing({ shape: { head, tail } }: Tensor, sizes: readonly
   const origin = [...before.map((_, i) => i), null, null];
   const assumptions = ['the view keeps the order of the axes'];
   return { shape: exactShape([...before, own, behind]), origin, merged: [], assumptions, crosses: true };
+}
+
+/** `x.view(b, d, 1, t)` of three axes whose sizes are called otherwise: axes of size 1 between those that stay. */
+export function amongOnes({ shape: { exact, head } }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  if (!exact || sizes.length <= head.length || !head.some((axis) => axis.replica)) return null;
+  const whole = sizes.filter((size) => size === 'rest' || !isOne(size));
+  if (whole.length !== head.length) return null;
+  const kept = head.map((axis, i) => named(axis, whole[i] ?? null));
+  if (!kept.every((axis) => axis !== null) || head.every(({ dim }, i) => equal(dim, dimOf(whole[i])) === true))
+    return null;
+  let at = 0;
+  const origin = sizes.map((size) => (size !== 'rest' && isOne(size) ? null : at++));
+  const axes = origin.map((from) => (from === null ? ONE_AXIS : (kept[from] ?? ONE_AXIS)));
+  const assumptions = ['the view keeps the order of the axes'];
+  return { shape: exactShape(axes), origin, merged: [], assumptions, crosses: false };
+}
+
+const dimOf = (size: Dim | 'rest' | undefined): Dim => (size === 'rest' || size === undefined ? null : size);
+
+/** The axis under the size that a view calls it by; null where it has another one. Copied to that size, it was one row. */
+function named(axis: Axis, size: Dim | 'rest'): Axis | null {
+  if (size === 'rest' || !size) return axis;
+  if (isOne(axis.dim) || equal(axis.dim, size) === false || isMultiple(size, axis.dim)) return null;
+  const copies = divide(axis.dim, size);
+  if (!copies || isOne(copies)) return axis;
+  const { replica } = axis;
+  return replica && equal(copies, replica.source) === true
+    ? { dim: size, replica: remapped(replica, { map: ALL, source: ONE, extent: size }) }
+    : null;
 }

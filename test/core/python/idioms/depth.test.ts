@@ -76,4 +76,32 @@ def orders(order, b, n, mask):
     places = F.one_hot(order[None].repeat(b, 1), num_classes=n).float()
     return torch.einsum('ij,biq,bjp->bqp', mask, places, places)
 `,
+  'a view of other names, with an axis of size 1 among them': `
+module Poses(d, width):
+    self.width = width
+    self.embed = nn.Linear(3, width)
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, t):
+        b, joints, features, frames = x.shape
+        time = self.embed(t).repeat(frames, 1, 1)  #! IKB101 -> fc
+        time = time.permute(1, 2, 0).reshape(b, self.width, 1, frames)
+        x = torch.cat((x.reshape(b, joints * features, 1, frames), time), axis=1)
+        return self.fc(x.permute(3, 0, 1, 2).reshape(frames, b, -1))  #= fc
+`,
+  'copies next to each other, in a number that only the view names': `
+module Folding(d, grid, fine):
+    self.grid, self.fine = grid, fine
+    self.coarse = nn.Linear(d, 3 * d)
+    self.conv = nn.Conv1d(d + 8, 8, 1)
+    def forward(self, x, seed):
+        points = self.coarse(x).reshape(x.shape[0], -1, 8)
+        points = points.unsqueeze(2).expand(-1, -1, self.grid ** 2, -1)  #! IKB101 -> conv
+        points = points.reshape(-1, self.fine, 8).transpose(2, 1)
+        return self.conv(torch.cat([seed, points], dim=1))  #= conv
+`,
+  'matrices for each of several frames, in rows': `
+def compose(frames, others):
+    turned = frames[..., None, :, :].expand_as(others).reshape(-1, 3, 3)  #! IKB301 -> product
+    return torch.bmm(turned, others.view(-1, 3, 3))  #= product
+`,
 });
