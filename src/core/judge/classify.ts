@@ -3,7 +3,7 @@ import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { textOf } from '../python/syntax';
 import { axesWithReplica } from '../tensor/contract';
 import { rankOf } from '../tensor/shape';
-import type { Tensor } from '../tensor/value';
+import type { Block, Tensor } from '../tensor/value';
 import type { RuleCode } from './match';
 
 export function classify(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode {
@@ -56,18 +56,20 @@ function linearCode(event: SinkEvent, operand: Operand, hit: SinkHit): RuleCode 
   return operand.role === 'right' && event.byWeight ? 'IKB103' : blockCode(operand.value, hit);
 }
 
-/** Sums, differences and products beside plain blocks: the algebra of IKB104. */
-function blockCode(value: Tensor, hit: SinkHit): RuleCode {
-  const { origin } = hit.replica;
-  const mixed = value.form?.blocks.some(
-    (block) =>
-      (block.terms.length > 1 || block.terms.some((t) => t.factors.length > 1)) &&
-      block.terms.some((t) =>
-        t.factors.some((f) => [...f.shape.head, ...f.shape.tail].some((a) => a.replica?.origin === origin)),
-      ),
-  );
-  return mixed && (value.form?.blocks.length ?? 0) > 1 ? 'IKB104' : 'IKB101';
+/** Sums, differences and products beside blocks of the same tensors: the algebra of IKB104. */
+function blockCode({ form }: Tensor, { replica: { origin } }: SinkHit): RuleCode {
+  const blocks = form?.blocks ?? [];
+  const holds = (block: Block): boolean =>
+    factorsOf(block).some((f) => [...f.shape.head, ...f.shape.tail].some((a) => a.replica?.origin === origin));
+  const isMixed = ({ terms }: Block): boolean => terms.length > 1 || terms.some((t) => t.factors.length > 1);
+  const meets = (block: Block): boolean =>
+    blocks.some(
+      (b) => b !== block && (holds(b) || factorsOf(b).some((f) => factorsOf(block).some((g) => f.id === g.id))),
+    );
+  return blocks.length > 1 && blocks.some((b) => isMixed(b) && holds(b) && meets(b)) ? 'IKB104' : 'IKB101';
 }
+
+const factorsOf = ({ terms }: Block): readonly Tensor[] => terms.flatMap((term) => term.factors);
 
 /** A stride-0 view that some pointwise operator wrote, while the sink itself would have read it as it was. */
 const movable = (hit: SinkHit): boolean =>

@@ -13,7 +13,7 @@ import { classify } from './classify';
 import { between, common, independent, isFirstPass, needed, plain, standing } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
-import type { LinearForm, Match, PathStep, RuleCode } from './match';
+import type { LinearForm, Match, PathStep, ReplicaFact, RuleCode } from './match';
 import { type DimNames, namesAt } from './names';
 import { mayBeMiniBatch, meetsOtherEnd, meetsOwnMatrix } from './picked-rows';
 import { isProjectedSum } from './projected';
@@ -162,7 +162,8 @@ function matchOf(
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
-  if ((valueOf(contracted) ?? Infinity) < NARROW && isAddend(hit, operand)) return null;
+  const isNarrow = valueOf(contracted) === null ? isPlace(first) : (valueOf(contracted) ?? Infinity) < NARROW;
+  if (isNarrow && isAddend(hit, operand)) return null;
   const when = independent(needed(candidate.when, ways));
   const shown = standing(
     plain(common(when, ways)),
@@ -235,6 +236,11 @@ const isBatched = (hit: SinkHit, { value }: Operand, code: RuleCode): boolean =>
 const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
   via === 'block' &&
   (value.form?.blocks.some(({ terms }) => terms.length > 1 && terms.some((t) => t.factors.includes(carrier))) ?? false);
+
+/** Coordinates by their name. */
+const isPlace = ({ sourceExpression }: ReplicaFact): boolean =>
+  sourceExpression !== null &&
+  /(^|[._])(\w*xyz|coords?|cent(er|re|roid)s?)(?![a-z0-9]|_(feat|emb))/.test(sourceExpression.text);
 
 /** Rows put behind those of another operand of activations, such as a bias key: few, as class tokens are. */
 const isAppended = (event: SinkEvent, hit: SinkHit, code: RuleCode, form: LinearForm | null): boolean =>

@@ -1,3 +1,4 @@
+import type { Match } from '../judge/match';
 import type { Rule } from './rule';
 import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
 
@@ -21,7 +22,7 @@ export const ikb101: Rule = {
   },
   match: (match) => match.code === 'IKB101',
   message(match) {
-    const joined = match.form?.axis === null ? 'added to other values' : 'concatenated';
+    const joined = isAddend(match) ? 'added to other values' : 'concatenated';
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} and ${joined}, ${handed}`;
     return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
@@ -33,3 +34,11 @@ export const ikb101: Rule = {
     { id: 'expand', title: 'Hand over a view of stride 0 instead of the copy' },
   ],
 };
+
+/** It is a part of sums alone, which may be joined to other blocks. */
+function isAddend({ form, origin }: Match): boolean {
+  const own = form?.blocks.filter(({ terms }) =>
+    terms.some(({ factors }) => factors.some(({ replicas }) => replicas.some((r) => r.origin === origin))),
+  );
+  return form?.axis === null || (own !== undefined && own.length > 0 && own.every(({ terms }) => terms.length > 1));
+}

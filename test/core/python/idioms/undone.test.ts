@@ -97,4 +97,11 @@ module Decoder(d):
         mask_token = torch.tanh(self.token).expand(x.shape[0], 4, -1)  #! IKB102 -> fc
         return self.fc(mask_token)  #= fc
 `,
+  'a centre that is taken away': `
+module Group(d):
+    self.conv = nn.Conv2d(2 * d, d, 1)
+    def forward(self, grouped_xyz, features, new_xyz, n):
+        grouped_xyz -= new_xyz.unsqueeze(3).repeat(1, 1, 1, n)
+        return self.conv(torch.cat([grouped_xyz, features], 1))
+`,
 });
