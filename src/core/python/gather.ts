@@ -32,6 +32,25 @@ function scattersBy(index: string, frame: Frame): boolean {
 /** Names of the ends of edges: other indices that sums are taken by are of graphs, of segments or of triplets. */
 const END_OF_EDGE = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)$/;
 
+const BOTH_ENDS = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(_?(idx|index|inds?|ids?))?$/;
+const bothEnds = new WeakMap<Node, ReadonlySet<string>>();
+
+/** `cat([x[i], x[j], ..])` on graphs: features of nodes, gathered for both ends of each edge. */
+export function joinsBothEnds(rows: string, index: string, { file, function: model }: Frame): boolean {
+  if (!model || !BOTH_ENDS.test(index) || !isOfGraphs(file)) return false;
+  let known = bothEnds.get(model.node);
+  if (!known) {
+    const lists = [...textOf(model.node).matchAll(/\b(?:cat|concat)\(\s*[[(]([^\n]*)/g)].map(([, list = '']) =>
+      [...list.matchAll(/\b([\w.]+)\[(\w+)\]/g)].filter(([, , by = '']) => BOTH_ENDS.test(by)),
+    );
+    const pairs = lists.flatMap((found) =>
+      found.filter(([, of, by]) => found.some(([, other, end]) => other === of && end !== by)),
+    );
+    bothEnds.set(model.node, (known = new Set(pairs.map(([text]) => text))));
+  }
+  return known.has(`${rows}[${index}]`);
+}
+
 /** `batch` of a graph library: for each node the graph that it is in. Elsewhere it picks the rows of a mini-batch. */
 export const GRAPH_OF_NODE = /(^|\.)(batch|batch_\w+|\w+_batch|node2graph|node_to_graph|n2g)$/;
 const GRAPHS =
@@ -82,8 +101,9 @@ export function gathered(
   if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);
   if (kind.kind !== 'many-to-one') {
     const graph = t.content === 'data' && GRAPH_OF_NODE.test(indexText) && isOfGraphs(frame.file);
-    if (!graph && !scattersBy(indexText, frame)) return free();
-    const edges = END_OF_EDGE.test(indexText) && !/edge/i.test(t.label);
+    const joined = t.content === 'data' && joinsBothEnds(t.label, indexText, frame);
+    if (!graph && !joined && !scattersBy(indexText, frame)) return free();
+    const edges = joined || (END_OF_EDGE.test(indexText) && !/edge/i.test(t.label));
     return gatherRows(t, dim, by, indexText, 'named', edges, place);
   }
   return gatherRows(t, dim, by, indexText, kind.evidence, ('edges' in kind && kind.edges) ?? false, place);

@@ -45,6 +45,11 @@ const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
     /\[(\w+\.)?(batch|batch_\w+|\w+_batch|node2graph)\]/,
     /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
   ],
+  // Both ends of an edge, joined.
+  [
+    /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[\w+\]\s*,[^\n]*\b\k<of>\[\w+\]/,
+    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
+  ],
 ];
 
 const produces = (text: string, whole: string): boolean =>

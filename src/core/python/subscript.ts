@@ -6,7 +6,7 @@ import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
 import { ANY_KEY, templateOf } from './builtins';
 import { MODULES } from './containers';
-import { gathered, gatheredAlongEdges, named } from './gather';
+import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -138,10 +138,12 @@ function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Fram
   const place = placeOf(node);
   const flat = indices.length === 1 && indices[0]?.kind === 'tuple' ? indices[0].children : indices;
   const values = flat.map((index) => (index.kind === 'slice' ? null : run.evaluate(index, frame)));
+  const isNumber = (v: Value | null): boolean =>
+    v?.kind === 'unknown' && isSize(v.label) && !joinsBothEnds(t.label, v.label, frame);
   const picks = values.filter(
     (v) =>
       v !== null &&
-      (v.kind === 'tensor' || v.kind === 'union' || (v.kind === 'unknown' && !isSize(v.label)) || v.kind === 'ref'),
+      (v.kind === 'tensor' || v.kind === 'union' || (v.kind === 'unknown' && !isNumber(v)) || v.kind === 'ref'),
   ).length;
   const dots = values.findIndex((v) => v?.kind === 'ellipsis');
   const consumed = values.filter((v) => v?.kind !== 'none' && v?.kind !== 'ellipsis').length;
@@ -166,11 +168,11 @@ function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Fram
       at++;
       continue;
     }
-    if (v?.kind === 'int' || (v?.kind === 'unknown' && isSize(v.label))) {
+    if (v?.kind === 'int' || isNumber(v ?? null)) {
       if (keptIndex.kind === 'edge-index' && i === 0) {
         keptIndex = { kind: 'many-to-one', evidence: 'strong', map: 'indexed', edges: true };
       }
-      value = picked(value, at, v.kind === 'int' && v.loop, place);
+      value = picked(value, at, v?.kind === 'int' && v.loop, place);
       continue;
     }
     if (v?.kind === 'bool') return { ...tensor(UNKNOWN_SHAPE, { place }) };

@@ -97,4 +97,26 @@ module Block(d):
         some = torch.randperm(x.shape[0])[:x.shape[0] // 2]
         return torch.index_add(x, 0, some, self.fc(x[some]))
 `,
+  'both ends of an edge, joined by their names': `
+from torch_scatter import scatter_sum
+module Edges(d):
+    self.fc = nn.Linear(3 * d, d)
+    def forward(self, x, e, i, j):
+        return self.fc(torch.cat([x[i], e, x[j]], dim=-1))  #! IKB304 -> fc #! IKB304 -> fc #= fc
+module Ends(d):
+    self.fc = nn.Linear(3 * d, d)
+    def forward(self, x, e, edge_idx):
+        src_idx = edge_idx[0]
+        dst_idx = edge_idx[1]
+        return self.fc(torch.cat([x[src_idx], x[dst_idx], e], dim=-1))  #! IKB304 -> ends #! IKB304 -> ends #= ends
+`,
+  'two fields of a list, and two rows of a mini-batch': `
+from torch_scatter import scatter_sum
+module Fields(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, fields, first, second):
+        fields = [f * 2 for f in fields]
+        pairs = [self.fc(torch.cat([fields[i], fields[j]], dim=-1)) for i in range(3) for j in range(3)]
+        return pairs, self.fc(torch.cat([first[second], second[first]], dim=-1))
+`,
 });
