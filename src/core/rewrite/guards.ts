@@ -5,7 +5,7 @@ import { NAME } from '../python/words';
 import { type Edit, flat, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
-import { occurrences } from './names';
+import { isBinding, occurrences } from './names';
 import { conditionsOfRank } from './ranks';
 import { refuse } from './refusal';
 import type { Replicate } from './replica';
@@ -61,8 +61,29 @@ const calleeOf = ({ sink }: Match): string => {
 function elsewhere({ origin, sink }: Match): string {
   const file = sink.node.file === origin.file ? '' : ` of ${sink.node.file.path}`;
   const [maker, reader] = [functionName(origin), functionName(sink.node)];
+  const branched = nameOnBranch(origin);
+  if (branched) {
+    const place = `${reader ?? 'the file'} (line ${lineOf(sink.node)}${file})`;
+    return `\`${branched}\` is a copy on the branch of line ${lineOf(origin)} only, and ${place} multiplies what comes from all of them`;
+  }
   const names = `made in ${maker ?? 'the file'} and multiplied in ${reader ?? 'the file'}`;
   return `the copy is ${names} (line ${lineOf(sink.node)}${file}); the two must be changed together`;
+}
+
+/** The name that holds the copy, where it stands in an `if` and other statements give that name a value, too. */
+function nameOnBranch(origin: Node): string | null {
+  const statement = statementOf(origin);
+  const [assignment] = statement.kind === 'expression_statement' ? statement.children : [];
+  const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
+  if (
+    left?.kind !== 'identifier' ||
+    !/^(if_statement|else_clause|elif_clause)$/.test(statement.parent?.parent?.kind ?? '')
+  )
+    return null;
+  const bindings = occurrences(scopeOf(origin), textOf(left)).filter(isBinding);
+  return bindings.some((one) => statementOf(one) !== statement && statementOf(one).start > statement.end)
+    ? textOf(left)
+    : null;
 }
 
 /** `Attention.forward` */

@@ -57,7 +57,7 @@ export function layerOf(match: Match): Layer | null {
       requireUntouched(file, placeIn(file), name, owners);
   }
   if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
-  const first = firstOfList(constructor, own, text);
+  const first = firstOfList(constructor, own, text, placeIn(constructor.file));
   if (first !== null) return named(`${text}[0]`, 'listed', first);
   requireNoOther(constructor, own);
   const { parent } = constructor;

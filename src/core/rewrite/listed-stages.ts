@@ -8,9 +8,10 @@ import { dominates, isBinding, isMutation, occurrences } from './names';
 
 /**
  * Conditions under which `constructor` makes the first stage of the Sequential `text`, whose stages are collected in a list;
- * null when it is no such Sequential, or plainly not the first. The user knows it as `shown`.
+ * null when it is no such Sequential, or plainly not the first. The user knows it as `shown`; `of` names the file where it is
+ * another one.
  */
-export function firstOfList(constructor: Node, text: string, shown: string): readonly string[] | null {
+export function firstOfList(constructor: Node, text: string, shown: string, of: string): readonly string[] | null {
   const owner = enclosing(constructor, 'class_definition');
   const [assignment, ...more] = (owner && assignmentsIn(owner).get(text)) ?? [];
   const value = assignment && more.length === 0 ? childOf(assignment, 'right') : null;
@@ -20,7 +21,9 @@ export function firstOfList(constructor: Node, text: string, shown: string): rea
   const at = additions?.findIndex(({ made }) => made === constructor) ?? -1;
   const own = additions?.[at];
   if (!additions || !own || additions.slice(0, at).some(({ always }) => always)) return null;
-  return at === 0 && own.always ? [] : [`\`${shown}\` begins with the linear layer of line ${lineOf(constructor)}`];
+  return at === 0 && own.always
+    ? []
+    : [`\`${shown}\` begins with the linear layer of line ${lineOf(constructor)}${of}`];
 }
 
 /** The name in `nn.Sequential(*layers)`. */

@@ -53,3 +53,55 @@ describe('rewrites: a layer that a base class in another file makes', () => {
     /`self\.fc` is made by nn\.Identity at line 10|another module/,
   );
 });
+
+describe('rewrites: a module of another file', () => {
+  const NET = [
+    'import torch.nn as nn',
+    '',
+    'class Net(nn.Module):',
+    '    def __init__(self):',
+    '        super().__init__()',
+    '        layers = []',
+    '        for _ in range(2):',
+    '            layers.append(nn.Linear(4, 4))',
+    '        self.mlp = nn.Sequential(*layers)',
+    '',
+    '    def forward(self, x):',
+    '        return self.mlp(x)',
+    '',
+  ];
+  const USER = [
+    'import torch',
+    'import torch.nn as nn',
+    'from net import Net',
+    '',
+    'class Model(nn.Module):',
+    '    def __init__(self):',
+    '        super().__init__()',
+    '        self.net = Net()',
+    '',
+    '    def forward(self, user: torch.FloatTensor, item: torch.FloatTensor, n):',
+  ];
+  const check = (title: string, lines: readonly string[], tier: Rewrite['tier'], reason: RegExp): void => {
+    it(title, async () => {
+      const files = { read: (path: string) => (path === 'net.py' ? NET.join('\n') : undefined) };
+      const text = [...USER, ...lines.map((line) => `        ${line}`), ''];
+      const [finding] = (await theEngine()).check('model.py', text.join('\n'), { files }).findings;
+      const [rewrite] = finding?.rewrites ?? [];
+      assert.equal(rewrite?.tier, tier, rewrite?.reason ?? '');
+      assert.match(rewrite?.reason ?? '', reason);
+    });
+  };
+  check(
+    'names the file in a condition',
+    ['u = user.repeat(n, 1)', 'return item * self.net(u)'],
+    'suggestion',
+    /begins with the linear layer of line 8 of net\.py/,
+  );
+  check(
+    'says that the copy stands on a branch',
+    ['if n > 1:', '    u = user.repeat(n, 1)', 'else:', '    u = item', 'return item * self.net(u)'],
+    'none',
+    /^`u` is a copy on the branch of line 12 only, and `Net\.forward` \(line 12 of net\.py\) multiplies/,
+  );
+});
