@@ -167,6 +167,13 @@ export function createBenchmarkPanel({
 
 async function reveal(target: BenchTarget | undefined): Promise<void> {
   if (!target) return;
+  for (const notebook of vscode.workspace.notebookDocuments) {
+    const cell = notebook.getCells().find(({ document }) => document.uri.toString() === target.uri);
+    if (!cell) continue;
+    const selections = [new vscode.NotebookRange(cell.index, cell.index + 1)];
+    await vscode.window.showNotebookDocument(notebook, { selections });
+    return;
+  }
   const at = new vscode.Position(target.line - 1, 0);
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(target.uri));
   await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });

@@ -23,7 +23,14 @@ import { createClientSettings } from './client-settings';
 import { documentFactory, type LensDocument } from './documents';
 import { quickFixes, wants } from './features/code-actions';
 import { benchTargets, codeLenses } from './features/code-lens';
-import { actionsInCells, diagnosticsByCell, hoverInCell, lensesInCell, toProgram } from './features/cells';
+import {
+  actionsInCells,
+  diagnosticsByCell,
+  hoverInCell,
+  lensesInCell,
+  targetsInCells,
+  toProgram,
+} from './features/cells';
 import { COMMANDS, executeCommand, SHOW_BENCH_COMMAND, SHOW_VERIFY_COMMAND } from './features/commands';
 import { completions, configDiagnostics } from './features/config';
 import { askedFor, diagnosticsOf } from './features/diagnostics';
@@ -316,9 +323,10 @@ export function startServer(connection: Connection, createEngine: () => Promise<
     answer,
   });
   connection.onExecuteCommand(({ command, arguments: args }) => executeCommand(connection, command, args ?? []));
-  connection.onRequest(BENCH_TARGETS_REQUEST, (): BenchTarget[] =>
-    documents.all().flatMap((document) => benchTargets(ready(), document)),
-  );
+  connection.onRequest(BENCH_TARGETS_REQUEST, (): BenchTarget[] => [
+    ...documents.all().flatMap((document) => benchTargets(ready(), document)),
+    ...notebooks.all().flatMap((one) => targetsInCells(one, benchTargets(ready(), one.document))),
+  ]);
   connection.onRequest(VERIFY_JOB_REQUEST, (value: unknown): Job | null => {
     const target = parseVerifyTarget(value);
     if (!target) return null;

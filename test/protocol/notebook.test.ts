@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MarkupContent, type Diagnostic } from 'vscode-languageserver-protocol/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import { parseBenchTarget, parseVerifyTarget, VERIFY_JOB_REQUEST } from '../../src/protocol/editor';
+import {
+  BENCH_TARGETS_REQUEST,
+  parseBenchTarget,
+  parseVerifyTarget,
+  VERIFY_JOB_REQUEST,
+} from '../../src/protocol/editor';
 import type { Job } from '../../src/verify/job';
 import { IMPORTS, RANKER } from '../notebook/notebook';
 import { startClient, type Client } from './client';
@@ -128,7 +133,8 @@ describe('language server and notebooks', () => {
     const [lens, ...rest] = await client.lenses(cell(4));
     assert.ok(lens && rest.length === 0);
     const target = parseBenchTarget(lens.command?.arguments?.[0]);
-    assert.deepEqual([target?.line, target?.uri], [7, cell(4)]);
+    assert.deepEqual([target?.line, target?.uri, target?.path], [7, cell(4), 'nb.ipynb:cell 4']);
+    assert.deepEqual(await client.connection.sendRequest(BENCH_TARGETS_REQUEST), [target]);
     assert.deepEqual(await client.lenses(cell(2)), []);
   });
   it('obeys the project, and clears what it said when the notebook is closed', async () => {

@@ -3,7 +3,13 @@ import type { CodeAction, CodeLens, Diagnostic, Hover, Position, Range, TextDocu
 import type { TextDocument } from 'vscode-languageserver-textdocument';
 import { placer, TWO_CELLS } from '../../notebook/check';
 import { cellEdit, partAtLine, type Part } from '../../notebook/program';
-import { parseBenchTarget, parseDiagnosticData, type RewriteData, type TextRange } from '../../protocol/editor';
+import {
+  parseBenchTarget,
+  parseDiagnosticData,
+  type BenchTarget,
+  type RewriteData,
+  type TextRange,
+} from '../../protocol/editor';
 import type { OpenNotebook } from '../notebooks';
 
 interface InCell {
@@ -108,6 +114,19 @@ export function actionsInCells(notebook: OpenNotebook, actions: readonly CodeAct
   });
 }
 
+/** What can be measured in the cells; `benchTargets` of the program otherwise. */
+export const targetsInCells = (notebook: OpenNotebook, targets: readonly BenchTarget[]): BenchTarget[] =>
+  targets.map((target) => targetInCell(notebook, target));
+
+function targetInCell(notebook: OpenNotebook, target: BenchTarget): BenchTarget {
+  const start = { line: target.line - 1, character: 0 };
+  const at = inCell(notebook, { start, end: start });
+  if (!at) return target;
+  const path = `${target.path}:cell ${notebook.cells.indexOf(at.cell) + 1}`;
+  const message = wordsOf(notebook)(target.message);
+  return { ...target, uri: at.cell.uri, path, line: at.range.start.line + 1, message };
+}
+
 /** The lenses of one cell. */
 export function lensesInCell(notebook: OpenNotebook, uri: string, lenses: readonly CodeLens[]): CodeLens[] {
   return lenses.flatMap((lens) => {
@@ -115,11 +134,12 @@ export function lensesInCell(notebook: OpenNotebook, uri: string, lenses: readon
     if (at?.cell.uri !== uri) return [];
     const { command } = lens;
     const target = parseBenchTarget(command?.arguments?.[0]);
-    const line = at.range.start.line + 1;
     return [
       {
         range: at.range,
-        ...(command && { command: target ? { ...command, arguments: [{ ...target, uri, line }] } : command }),
+        ...(command && {
+          command: target ? { ...command, arguments: [targetInCell(notebook, target)] } : command,
+        }),
       },
     ];
   });
