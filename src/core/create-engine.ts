@@ -3,13 +3,13 @@ import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } f
 import type { Note, Rewrite } from './finding';
 import { bodiesOf } from './python/bodies';
 import { bindingsOf } from './python/bindings';
-import { evaluateFile } from './python/evaluator';
+import { type Source, evaluateFile } from './python/evaluator';
 import { type Held, type Library, createLibrary } from './python/library';
 import { type ParsedFile, createParser } from './python/parser';
 import { type Project, openProject } from './python/project';
 import { importsOf } from './python/imports';
 import { modelOf } from './python/model';
-import { type CallsProducer, importedProducers } from './python/entries';
+import { importedProducers } from './python/entries';
 import { mayProduceReplicas } from './python/producers';
 import { type Node, positionOf, lineOf } from './python/syntax';
 import { createJudge } from './judge/judge';
@@ -56,6 +56,12 @@ function firstError(root: Node): Node | null {
   return at;
 }
 
+/** That a file was parsed, and the first error in it. */
+function brokenness({ path, root }: ParsedFile): Pick<Analysis, 'parsed' | 'broken'> {
+  const error = firstError(root);
+  return { parsed: true, ...(error && { broken: { path, line: lineOf(error), message: SYNTAX_ERROR } }) };
+}
+
 const heldBy = (file: ParsedFile): Held => ({ file, model: modelOf(file) });
 
 /** Below this the parse costs nothing worth saving, and it tells of a broken file. */
@@ -75,18 +81,13 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
     resetIds();
     let held: Held | undefined;
     const main = (): Held => (held ??= parsed());
-    let callsProducer: CallsProducer | null | undefined;
-    const imported = (): CallsProducer | null =>
-      callsProducer === undefined ? (callsProducer = importedProducers(text, importsOf(text), project)) : callsProducer;
     const project = openProject(path, () => main().model, library, options.files ?? null);
     try {
-      const worthwhile =
-        text.length < SHORT ||
-        text.includes('ikbo:') ||
-        mayProduceReplicas(text) ||
-        bodiesOf(text) === null ||
-        imported() !== null;
-      return worthwhile ? judgeFile(project, main().file, imported(), library.quiet, options) : NOTHING;
+      const callsProducer = importedProducers(text, importsOf(text), project);
+      const isProductive = text.includes('ikbo:') || mayProduceReplicas(text);
+      const source = { text, isProductive, callsProducer };
+      if (isProductive || callsProducer) return judgeFile(project, source, () => main().file, library.quiet, options);
+      return text.length < SHORT || bodiesOf(text) === null ? { ...NOTHING, ...brokenness(main().file) } : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
@@ -156,23 +157,25 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
   };
 }
 
+/** `open` is asked only if something in the text, or in what it imports, makes a copy. */
 function judgeFile(
   project: Project,
-  file: ParsedFile,
-  callsProducer: CallsProducer | null,
+  source: Source,
+  open: () => ParsedFile,
   quiet: Library['quiet'],
   options: CheckOptions,
 ): Analysis {
   const notes: Note[] = [];
-  const comments = file.commentsWith('ikbo:');
+  const comments = source.text.includes('ikbo:') ? open().commentsWith('ikbo:') : [];
   const bindings = bindingsOf(comments);
   const judge = createJudge();
   const names = new Map<string, readonly GivenName[]>();
-  evaluateFile(
+  const isEvaluated = evaluateFile(
     project,
+    source,
     {
       onSink: (event) => judge.collect(event),
-      onNote: (node, message) => notes.push({ path: file.path, line: lineOf(node), message }),
+      onNote: (node, message) => notes.push({ path: open().path, line: lineOf(node), message }),
       manyToOne: bindings.manyToOne,
       stated: bindings.stated,
       onName(symbol, name, at) {
@@ -180,9 +183,10 @@ function judgeFile(
         if (!given.some((known) => known.name === name && known.at === at)) names.set(symbol, [...given, { name, at }]);
       },
     },
-    callsProducer,
     quiet,
   );
+  if (!isEvaluated) return bodiesOf(source.text) === null ? { ...NOTHING, ...brokenness(open()) } : NOTHING;
+  const file = open();
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
   const rewrites =
     options.rewrites === false ? () => [] : oncePerSink((match) => rewritesFor(match, options.torch ?? null));
@@ -192,13 +196,11 @@ function judgeFile(
       : [],
   );
   const kept = suppress(file.path, comments, findings);
-  const error = firstError(file.root);
   return {
     findings: kept.findings,
     suppressed: kept.suppressed,
     notes: [...notes, ...kept.notes],
-    parsed: true,
-    ...(error && { broken: { path: file.path, line: lineOf(error), message: SYNTAX_ERROR } }),
+    ...brokenness(file),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
-import type { Binding, ClassModel, FunctionModel } from './model';
+import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
 import { basesIn, mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
 import { type Node, textOf } from './syntax';
@@ -17,6 +17,12 @@ export function worksAtTopLevel(project: Project, makes: (text: string) => boole
   const text = statements.map(textOf).join('\n');
   return mayProduceReplicas(text) || makes(text);
 }
+
+export const isEntry = ({ name }: FunctionModel): boolean => !NO_ENTRY.test(name);
+
+/** Constructors, what sets weights or brings them from elsewhere once, and what describes a module. */
+const NO_ENTRY =
+  /^(__init__|__repr__|extra_repr|_?reset_parameters|_?init_\w*weights?|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
 
 /**
  * A method of a mixin runs as part of the modules of the file that derive from it, and one that calls what a subclass
@@ -105,8 +111,16 @@ function calledIn(definition: Node): readonly string[] {
 
 const CALL = /(?<![.\w]|\bdef )(?:\w+\.)?(\w+)\(/g;
 
-/** The imported functions that a text calls and that may make replicas: `name`, `module.name` or `self.name`. */
-export type CallsProducer = (text: string) => readonly string[];
+/** A function of another file that may make replicas, as a text calls it: `name`, `module.member` or `self.member`. */
+export interface Maker {
+  readonly call: string;
+  /** Null for `self`. */
+  readonly binding: ImportBinding | null;
+  readonly member: string | null;
+}
+
+/** What a text calls of these. */
+export type CallsProducer = (text: string) => readonly Maker[];
 
 /** Null when a text, which binds `names`, calls no imported function that may make replicas. */
 export function importedProducers(
@@ -114,14 +128,26 @@ export function importedProducers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayBring' | 'mayInherit'>,
 ): CallsProducer | null {
-  const makers = [...names].flatMap(([name, binding]) => {
+  const makers = [...names].flatMap(([name, binding]): readonly Maker[] => {
     if (binding.kind !== 'import' || !/^[a-z_]/.test(name) || isOutside(binding)) return [];
-    return [...callsOf(name, text)].filter((call) =>
-      project.mayBring(binding, call === name ? null : call.slice(name.length + 1)),
-    );
+    return [...callsOf(name, text)]
+      .map((call) => ({ call, binding, member: call === name ? null : call.slice(name.length + 1) }))
+      .filter(({ member }) => project.mayBring(binding, member));
   });
   makers.push(...inheritedMakers(text, names, project));
-  return makers.length > 0 ? (part) => makers.filter((call) => calls(part, call)) : null;
+  return makers.length > 0 ? (part) => makers.filter(({ call }) => calls(part, call)) : null;
+}
+
+/** As called by a method of `owner`. Null for what is no function of another file, as far as that is known before it is called. */
+export function functionOf(
+  { binding, member }: Maker,
+  owner: ClassModel | null,
+  project: Project,
+): FunctionModel | null {
+  if (!binding) return owner && member !== null ? project.method(owner, member) : null;
+  const brought = project.brought(binding);
+  const found = member !== null && brought?.kind === 'module' ? project.lookup(member, brought.file) : brought;
+  return found?.kind === 'function' && (member === null || found !== brought) ? found : null;
 }
 
 /** `self.method` where a class of the text inherits a method from another file that may make replicas. */
@@ -129,7 +155,7 @@ function inheritedMakers(
   text: string,
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayInherit'>,
-): readonly string[] {
+): readonly Maker[] {
   const bases = new Set([...basesIn(text).values()].flat());
   const brought = [...bases].flatMap((base) => {
     const binding = names.get(base);
@@ -139,7 +165,7 @@ function inheritedMakers(
   const called = new Set([...text.matchAll(SELF_CALL)].map(([, name = '']) => name));
   return [...called]
     .filter((name) => brought.some((base) => project.mayInherit(base, name)) && !text.includes(`def ${name}(`))
-    .map((name) => `self.${name}`);
+    .map((member) => ({ call: `self.${member}`, binding: null, member }));
 }
 
 const SELF_CALL = /\bself\.(\w+)\(/g;

@@ -12,7 +12,9 @@ import {
   type CallsProducer,
   buildsLayers,
   buildsParts,
+  functionOf,
   inheritedCallers,
+  isEntry,
   ownersOf,
   usersOf,
   worksAtTopLevel,
@@ -24,7 +26,7 @@ import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
-import { type ClassModel, type FileModel, type FunctionModel } from './model';
+import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
 import { producesReplicas } from './producers';
 import type { Project } from './project';
@@ -53,16 +55,25 @@ export interface Evaluation {
   readonly onName: (symbol: string, name: string, at: Node) => void;
 }
 
+/** What the text of the main file says. */
+export interface Source {
+  readonly text: string;
+  /** It may make replicas by itself, or there is something to tell of it in any case. */
+  readonly isProductive: boolean;
+  /** Of its imports. */
+  readonly callsProducer: CallsProducer | null;
+}
+
 /**
- * `callsProducer` is of the main file's imports. `quietElsewhere` remembers, between files, which functions of other files
- * return no replica of their own making.
+ * False, without a parse of the main file, where no function that it imports returns a replica and it makes none.
+ * `quietElsewhere` remembers, between files, which functions of other files return no replica of their own making.
  */
 export function evaluateFile(
   project: Project,
+  { text, isProductive, callsProducer }: Source,
   evaluation: Evaluation,
-  callsProducer: CallsProducer | null,
   quietElsewhere: WeakMap<Node, Quiet>,
-): void {
+): boolean {
   const made = new Map<ClassModel, { value: Value; state: State }>();
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
@@ -169,19 +180,16 @@ export function evaluateFile(
     node: Node,
     frame: Frame,
   ): Value {
-    const body = childOf(model.node, 'body');
-    if (
-      !body ||
-      frame.depth >= (frame.building && !isTiny(model.node) ? MAX_BUILDING_DEPTH : MAX_DEPTH) ||
-      active.filter((n) => n === model.node).length > 1
-    )
-      return unknown();
+    const deepest = frame.building && !isTiny(model.node) ? MAX_BUILDING_DEPTH : MAX_DEPTH;
+    if (frame.depth >= deepest || active.filter((n) => n === model.node).length > 1) return unknown();
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
     const follow =
       given ||
       isWorthItsSize(model, self, frame) ||
       (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
-    if (!follow || isStub(model)) return statedResult(model, self, args, run) ?? unknown();
+    // Asked for last, since a body that nobody has looked into yet costs a parse.
+    const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
+    if (!body) return statedResult(model, self, args, run) ?? unknown();
     const inner: Frame = {
       function: model,
       file: model.file,
@@ -205,16 +213,15 @@ export function evaluateFile(
     const value = returned(inner);
     const isQuiet = !given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model);
     if (isQuiet && !handing.has(model.node)) quiet.add(model.node);
-    return frame.file === project.main && model.file !== project.main
+    return project.isMain(frame.file) && !project.isMain(model.file)
       ? broughtHome(value, args, node, frame, run)
       : value;
   }
 
   /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
   function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame): boolean {
-    const { name, owner } = model;
-    const small = isSmall(model);
-    if (!frame.building) return small && (model.file === project.main || name !== 'forward');
+    const [small, { name, owner }] = [isSmall(model), model];
+    if (!frame.building) return small && (project.isMain(model.file) || name !== 'forward');
     if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
     if (owner !== null && !isOfModule(owner, self, frame)) return buildsParts(model, small);
     return small || name === '__init__' || buildsLayers(model);
@@ -228,7 +235,7 @@ export function evaluateFile(
 
   /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */
   function isQuietElsewhere(model: FunctionModel): boolean {
-    if (model.file === project.main) return false;
+    if (project.isMain(model.file)) return false;
     const known = quietElsewhere.get(model.node);
     if (known && project.holds(known.asked)) return known.isQuiet;
     quietElsewhere.set(model.node, { isQuiet: true, asked: project.asked() });
@@ -352,23 +359,15 @@ export function evaluateFile(
     ({ handed, isOpen } = outer);
   }
 
-  const waiting = new Set(project.main.functions.filter((f) => !NO_ENTRY.test(f.name)));
   /** Does a text, of a method of `owner`, call a function of another file whose result may be a replica? */
   const callsLoud = (text: string, owner: ClassModel | null): boolean =>
-    (callsProducer?.(text) ?? []).some((call) => {
-      const callee = calledElsewhere(call, owner);
+    (callsProducer?.(text) ?? []).some((maker) => {
+      const callee = functionOf(maker, owner, project);
       return callee === null || ((isSmall(callee) || producesReplicas(callee)) && !isQuietElsewhere(callee));
     });
 
-  /** Null for what is no function of another file, as far as that is known before it is called. */
-  function calledElsewhere(call: string, owner: ClassModel | null): FunctionModel | null {
-    const [first = '', member] = call.split('.');
-    if (first === 'self') return owner && member ? project.method(owner, member) : null;
-    const found = project.lookup(first, project.main);
-    const called = found?.kind === 'module' && member ? project.lookup(member, found.file) : found;
-    return called?.kind === 'function' && (member === undefined) === (called === found) ? called : null;
-  }
-
+  if (!isProductive && !callsLoud(text, null)) return false;
+  const waiting = new Set(project.main.functions.filter(isEntry));
   const start = [...waiting].filter((f) => producesReplicas(f) || callsLoud(textOf(f.node), f.owner));
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {
@@ -388,6 +387,7 @@ export function evaluateFile(
     entry = project.main.file.root;
     runBlock(project.main.file.root, emptyFrame(project.main), run);
   }
+  return true;
 }
 
 /** `spread(x, dim, n)`: along which axis it copies, and whether it does, is known where it is called. */
@@ -398,7 +398,3 @@ const isSmall = ({ node }: FunctionModel): boolean => node.end - node.start < SH
 
 /** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
 const isTiny = (node: Node): boolean => node.end - node.start < 100;
-
-/** Constructors, what sets weights or brings them from elsewhere once, and what describes a module. */
-const NO_ENTRY =
-  /^(__init__|__repr__|extra_repr|_?reset_parameters|_?init_\w*weights?|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;

@@ -9,6 +9,8 @@ import { type Node, textOf } from './syntax';
 
 export interface Project {
   readonly main: FileModel;
+  /** Asks for no parse of the main file, as `main` does. */
+  isMain(file: FileModel): boolean;
   /**
    * Could what this import of the main file brings make a replica, itself or by what it calls? For a module that is asked of
    * one of its members, null for none. By the texts alone, without a parse.
@@ -16,6 +18,8 @@ export interface Project {
   mayBring(binding: ImportBinding, member: string | null): boolean;
   /** Could a method that an imported class has or inherits make a replica? By the texts alone. */
   mayInherit(binding: ImportBinding, method: string): boolean;
+  /** What an import of the main file brings. */
+  brought(binding: ImportBinding): Found | null;
   /** What a name of a file is bound to, through imports. */
   lookup(name: string, file: FileModel): Found | null;
   method(model: ClassModel, name: string): FunctionModel | null;
@@ -353,6 +357,8 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     get main() {
       return mainModel();
     },
+    isMain: (file) => file.file.path === path,
+    brought: (binding) => followImport(binding, path, 0),
     mayBring: (binding, member) => mayBring(binding, path, member, 0),
     mayInherit: (binding, method) => mayInherit(binding, path, method, 0),
     lookup,
