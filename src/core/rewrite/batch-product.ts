@@ -60,6 +60,7 @@ export function dropLetter(match: Match): Written {
   const raised = callOf(unwrap(replicate.source));
   const put = raised?.method === 'unsqueeze' && integer(argument(raised, 0, 'dim')) === axis ? raised.receiver : null;
   const source = put ? { ...replicate, source: put } : replicate;
+  draft.emitted.push(...operands.filter((one) => one !== operand), ...call.keywords.values());
   const text = sourceText(draft, source, made, operand) + (put ? '' : `.squeeze(${axis})`);
   const fewer = terms.map((term, i) => (i === at ? term.slice(0, axis) + term.slice(axis + 1) : term)).join(',');
   const quote = textOf(equation).charAt(0);

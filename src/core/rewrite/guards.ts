@@ -30,9 +30,11 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   if (facts.apart === 'loop') {
     const inLoop = loopAround(match.sink.node, match.origin);
     refuse(
-      inLoop
-        ? `the loop of line ${lineOf(inLoop)} multiplies the copy of line ${copied} again and again`
-        : `the copy of line ${copied} is made in a loop, or a function, that line ${multiplied} stands behind`,
+      inLoop && match.first
+        ? `only the first pass of the loop of line ${lineOf(inLoop)} multiplies the copy of line ${copied}`
+        : inLoop
+          ? `the loop of line ${lineOf(inLoop)} multiplies the copy of line ${copied} again and again`
+          : `the copy of line ${copied} is made in a loop, or a function, that line ${multiplied} stands behind`,
     );
   }
   if (facts.apart && !inPlace) refuse(apartFrom(match));

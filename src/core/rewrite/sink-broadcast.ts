@@ -28,7 +28,7 @@ export function sinkBroadcast(match: Match): Written {
   const replicate = moveSource(match, draft, input);
   if (!replicate.apply) refuse('the copy is not written so that it could be made of a result of another width');
   for (const argument of replicate.arguments) requireUndisturbed(argument, statementOf(replicate.node), draft.at);
-  draft.emitted.push(...replicate.arguments);
+  draft.emitted.push(...replicate.arguments, ...besides(node, input));
   if (kind === 'matmul') requireMatrix(match);
   const copy = replicate.apply('') + (replicate.kind === 'expand' && !isAdded(last) ? '.contiguous()' : '');
   const operator = last.kind !== 'call';
@@ -38,6 +38,13 @@ export function sinkBroadcast(match: Match): Written {
     edits: finished(draft, edits),
     conditions: [...(layer?.conditions ?? []), ...conditionsOf(match), ...rowWise(layer)],
   };
+}
+
+/** What the product reads beside its input, which stays as it is written: a weight, a bias, the layer. */
+function besides(node: Node, input: Node): readonly Node[] {
+  if (node === input || input.start < node.start || node.end < input.end) return [];
+  const within = node.children.find((child) => child.start <= input.start && input.end <= child.end);
+  return [...node.children.filter((child) => child !== within), ...(within ? besides(within, input) : [])];
 }
 
 /** Takes the copy out from under the operators that lead to the product; all of them work row by row. */

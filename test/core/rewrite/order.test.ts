@@ -54,4 +54,25 @@ describe('rewrites keep the order of evaluation', () => {
       tier: 'suggestion',
       reason: /^Another operand has more than one row along `b`/,
     }));
+
+  const beside = (product: string) =>
+    modelText({
+      init: ['self.fc = nn.Linear(4, 8)', 'self.w = nn.Parameter(torch.zeros(2, 4, 8))'],
+      signature: 'user, n',
+      forward: ['u = user.repeat_interleave(n, dim=0)', `return ${product}`],
+    });
+  for (const product of [
+    'F.linear(u, self.fc.weight * u.shape[0])',
+    'F.linear(u, self.fc.weight, bias=self.fc.bias / len(u))',
+    'u @ self.w[u.shape[0] % 2]',
+  ])
+    it(`what a product reads beside its input: ${product}`, () =>
+      expectRewrite(beside(product), 'sink-broadcast', { tier: 'none', reason: /computes with the copy `u` too/ }));
+  it('what a product reads beside its input, of something else', () =>
+    expectRewrite(beside('F.linear(u, self.fc.weight * n)'), 'sink-broadcast', { tier: 'safe' }));
+  it('the other operand of an einsum', () =>
+    expectRewrite(equation('x.shape[0]').replace(', x, rows', ', x * rows.shape[0], rows'), 'drop-letter', {
+      tier: 'none',
+      reason: /computes with the copy `rows` too/,
+    }));
 });
