@@ -117,7 +117,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
         consumer.template tile<kRingBlockK / kStepK>(d, before, 0, [] {}, [&] {
             const bool last = warpgroup == 1 && tile + 1 == tiles.count;  // nobody waits for that turn
             if (Resident && !last) consumer.pass_turn();
-            consumer.await_staging(tile);
+            consumer.await_staging(tile, Resident ? 0 : kParts - 1);
         });
         if (tile == 0) {
             if (work.part.blocks > 0) {
@@ -159,6 +159,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
 #pragma unroll
                 for (int i = 0; i < kPartRegisters; ++i) values[i] = activate(values[i], epilogue.activation);
             }
+            if (Resident && part > 0) consumer.await_staging(tile, part);
             const uint32_t buffer = memory.staging(part);
             const int row = warp * 16 + (lane & 7) + 8 * ((lane >> 3) & 1);
 #pragma unroll
@@ -167,7 +168,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
                 store_matrix_x4(buffer + row * 128 + (((j + (lane >> 4)) ^ (row & 7)) << 4), pack<T>(v[0], v[1]),
                                 pack<T>(v[2], v[3]), pack<T>(v[4], v[5]), pack<T>(v[6], v[7]));
             }
-            barrier_arrive(memory.staged(part));
+            consumer.arrive_staged(part);
         }
     }
     if (!Resident) consumer.skip(work.ring.skew * (1 - warpgroup));
@@ -216,7 +217,7 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
                     load_weights(memory, weights, tiles, work.ring, maps.weight, first_column);
                 }
             } else if (warp == 1) {
-                store_outputs(memory, tiles, locate,
+                store_outputs<Resident>(memory, tiles, locate,
                               [&](uint32_t from, int row, int part) {
                                   tma_store(maps.output, from, first_column + part * kConcatStagedColumns, row);
                               });

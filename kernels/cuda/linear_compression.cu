@@ -133,7 +133,8 @@ struct Consumer {
             for (int v = 0; v < kVectors; ++v) addend[v] = load_global_16(from + v * 128);
             addend_chunk = chunk;
         };
-        phase<LastSteps>(work.candidates, tiles, prefetch, [&](int tile) { walk.await_staging(tile); }, [&](int, float (&d)[Rows / 2]) {
+        const auto issued = [&](int tile) { walk.await_staging(tile, Shape::parts - 1); };
+        phase<LastSteps>(work.candidates, tiles, prefetch, issued, [&](int, float (&d)[Rows / 2]) {
 #pragma unroll
             for (int v = 0; v < kVectors; ++v) {
                 const uint32_t words[4] = {addend[v].x, addend[v].y, addend[v].z, addend[v].w};
@@ -157,7 +158,7 @@ struct Consumer {
                                                pack<T>(d[i + 2], d[i + 3]), pack<T>(d[i + 4], d[i + 5]),
                                                pack<T>(d[i + 6], d[i + 7]));
                 }
-                barrier_arrive(memory.staged(part));
+                walk.arrive_staged(part);
             }
         });
     }
@@ -189,7 +190,7 @@ IKBO_DEVICE void run(const Maps &maps, const LinearCompressionWork &work) {
                 load_weights(memory, ring, users, work.users, maps.user_weight, row_tile * Rows);
                 load_weights(memory, ring, candidates, work.candidates, maps.weight, row_tile * Rows);
             } else if (warp == 1) {
-                store_outputs(memory, candidates, locate,
+                store_outputs<false>(memory, candidates, locate,
                               [&](uint32_t from, ChunkPlace at, int part) {
                                   tma_store(maps.out, from, at.column, row_tile * Rows + part * kCompressionStagedRows,
                                             at.matrix);

@@ -45,8 +45,8 @@ struct RingMemory {
     }
     IKBO_DEVICE uint32_t input_free(int warpgroup, int slot) const { return input_full(kConsumers + warpgroup, slot); }
     IKBO_DEVICE uint32_t staged(int part) const { return input_full(2 * kConsumers, part); }
-    // The warpgroup's last tile has left the staging buffers: the other one may fill them.
-    IKBO_DEVICE uint32_t tile_stored(int warpgroup) const { return staged(S::parts + warpgroup); }
+    // This part of the warpgroup's last tile has left its staging buffer: the other one may fill it.
+    IKBO_DEVICE uint32_t stored(int warpgroup, int part) const { return staged(S::parts * (1 + warpgroup) + part); }
 
     IKBO_DEVICE void init_barriers() const {
         using namespace ptx;
@@ -61,8 +61,10 @@ struct RingMemory {
                 barrier_init(input_free(w, slot), 2);
             }
         }
-        for (int part = 0; part < S::parts; ++part) barrier_init(staged(part), 128);
-        for (int w = 0; w < kConsumers; ++w) barrier_init(tile_stored(w), 1);
+        for (int part = 0; part < S::parts; ++part) {
+            barrier_init(staged(part), 4);  // warps
+            for (int w = 0; w < kConsumers; ++w) barrier_init(stored(w, part), 1);
+        }
         fence_barrier_init();
     }
 };
@@ -132,7 +134,8 @@ IKBO_DEVICE void load_inputs(int warpgroup, const RingMemory<S> &memory, ptx::Ri
 // Stores what the warpgroups stage, tile by tile, warpgroup 0 first: `store(from, place, part)` starts the copy of one part.
 // The fence stands here and not in the 128 threads that wrote: there it made each wait for its writes to shared memory, part by
 // part. It lies on the path from those writes (released by their arrival, acquired by the wait) to the copy.
-template <class S, class Locate, class Store>
+// EachPart: tells of each part when it has left, else only of the last one.
+template <bool EachPart, class S, class Locate, class Store>
 IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &tiles, const Locate &locate,
                                const Store &store) {
     using namespace ptx;
@@ -145,9 +148,13 @@ IKBO_DEVICE void store_outputs(const RingMemory<S> &memory, const RingTiles &til
                 fence_shared_for_copies();
                 store(memory.staging(part), place, part);
                 copies_commit();
+                if (EachPart && part > 0) {
+                    copies_read<1>();
+                    barrier_arrive(memory.stored(w, part - 1));
+                }
             }
             copies_read<0>();
-            barrier_arrive(memory.tile_stored(w));
+            barrier_arrive(memory.stored(w, S::parts - 1));
         }
     }
     copies_written<0>();
@@ -206,10 +213,16 @@ struct RingConsumer {
             if (thread == 2) ptx::barrier_arrive(memory.weight_free(weights.slot));
         }
     }
-    // Waits until the other warpgroup's tile before this one has left the staging buffers.
-    IKBO_DEVICE void await_staging(int tile) const {
+    // Waits until that part of the other warpgroup's tile before this one has left its staging buffer.
+    IKBO_DEVICE void await_staging(int tile, int part) const {
         const int other = warpgroup ^ 1;
-        ptx::barrier_wait(memory.tile_stored(other), (tile ^ other) & 1);
+        ptx::fall_behind();
+        ptx::barrier_wait(memory.stored(other, part), (tile ^ other) & 1);
+    }
+    // This warp has written its share of a part. One arrival a warp: 32 of them would be carried out one after the other.
+    IKBO_DEVICE void arrive_staged(int part) const {
+        __syncwarp();
+        if (thread % 32 == 0) ptx::barrier_arrive(memory.staged(part));
     }
     // Waits until other blocks have counted `counter` up to `count`, and sees what they wrote before.
     IKBO_DEVICE void await(const uint32_t *counter, uint32_t count) const {

@@ -50,7 +50,7 @@ struct RingShape {
     static constexpr int staging = inputs + InputSlots * 2 * input_box;
     static constexpr int barriers = staging + Parts * StagingBytes;
     // With the barriers and what aligning to 1024 bytes may take.
-    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 4 * InputSlots + Parts + 2) + 1024;
+    static constexpr int bytes = barriers + 8 * (2 * WeightSlots + 4 * InputSlots + 3 * Parts) + 1024;
     static_assert(bytes <= 232448, "more than a block may have on compute capability 9.0");
 };
 

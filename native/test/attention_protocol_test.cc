@@ -11,12 +11,6 @@ namespace {
 
 constexpr int kWarps = 2;
 
-enum class Storing {
-    warpgroups, // as shipped: each its own
-    warp,       // the idle loading warp; every warp gives a unit back by itself
-    unguarded   // the same, but one warp gives it back for all
-};
-
 struct Tile {
     int blocks; // of keys
     int units;  // of the tile's first blocks and warpgroups; the others have no rows
@@ -24,15 +18,15 @@ struct Tile {
 
 class Attention {
   public:
-    Attention(const AttentionBuild &build, std::vector<Tile> tiles, Storing storing)
-        : c_(build), tiles_(std::move(tiles)), storing_(storing) {
+    // `meets`: a warpgroup's warps meet before and after they stage their results.
+    Attention(const AttentionBuild &build, std::vector<Tile> tiles, bool meets = true)
+        : c_(build), tiles_(std::move(tiles)), meets_(meets) {
         blocks_.resize(c_.cluster);
         for (int block = 0; block < c_.cluster; ++block) make(block);
         for (int block = 0; block < c_.cluster; ++block) {
             load_keys(block, 0);
             load_keys(block, 1);
             load_units(block);
-            if (storing_ != Storing::warpgroups) store_units(block);
             for (int w = 0; w < c_.consumers; ++w)
                 for (int warp = 0; warp < kWarps; ++warp) Consumer(*this, block, w, warp).run();
         }
@@ -42,7 +36,7 @@ class Attention {
   private:
     struct Block {
         std::vector<int> full[2], empty[2], keys[2]; // of K and V
-        std::vector<int> q_full, q_empty, q, table, o_full, o_empty, o, turn, group, products;
+        std::vector<int> q_full, q_empty, q, table, o, turn, group, products;
     };
 
     bool has_rows(int tile, int block, int w) const { return w * c_.cluster + block < tiles_[tile].units; }
@@ -63,11 +57,9 @@ class Attention {
             buffers(b.keys[kind], c_.stages * c_.cluster, kind == 0 ? "share of K " : "share of V ");
         }
         barriers(b.q_full, c_.q_slots, 1);
-        barriers(b.q_empty, c_.q_slots, storing_ == Storing::warp ? kWarps : 1);
+        barriers(b.q_empty, c_.q_slots, 1);
         buffers(b.q, c_.q_slots, "Q ");
         buffers(b.table, c_.unit_table(), "entry of the table ");
-        barriers(b.o_full, c_.consumers, kWarps);
-        barriers(b.o_empty, c_.consumers, 1);
         buffers(b.o, c_.consumers * kWarps, "part of O ");
         barriers(b.turn, c_.consumers, 2 * kWarps);
         barriers(b.group, c_.consumers, kWarps);
@@ -98,19 +90,6 @@ class Attention {
             protocol.arrive(agent, b.q_full[slot], lap, boxes ? 1 : 0);
             if (boxes) protocol.load(agent, b.q[slot], n, b.q_full[slot], lap);
         }
-    }
-
-    void store_units(int index) {
-        Block &b = blocks_[index];
-        const int agent = protocol.agent("storing warp " + std::to_string(index));
-        for (int tile = 0; tile < count(tiles_); ++tile)
-            for (int w = 0; w < c_.consumers; ++w) {
-                protocol.wait(agent, b.o_full[w], tile);
-                const bool rows = has_rows(tile, index, w);
-                for (int warp = 0; rows && warp < kWarps; ++warp) protocol.store(agent, b.o[w * kWarps + warp], tile);
-                protocol.drain(agent, 0);
-                protocol.arrive(agent, b.o_empty[w], tile);
-            }
     }
 
     // One warp of an AttentionConsumer.
@@ -150,7 +129,7 @@ class Attention {
             p.read(agent, b.table[unit() % c.unit_table()], unit());
         }
         void give_back_unit() {
-            if (warp == 0 || a.storing_ == Storing::warp) p.arrive(agent, b.q_empty[unit() % c.q_slots], unit() / c.q_slots);
+            if (warp == 0) p.arrive(agent, b.q_empty[unit() % c.q_slots], unit() / c.q_slots);
         }
 
         // The first warp's reads stand for a product until it is finished: of Q and K, or of V.
@@ -186,25 +165,17 @@ class Attention {
             give_back_keys(1, n);
         }
 
-        void stage(int of) { p.write(agent, b.o[w * kWarps + warp], of); }
         // O of this warpgroup's unit of tile `of`, and its log-sum-exp, which looks the unit up.
         void finish(int of, bool lse_last = false) {
             const auto look_up = [&] { p.read(agent, b.table[(of * c.consumers + w) % c.unit_table()], of * c.consumers + w); };
             if (!lse_last) look_up();
-            if (a.storing_ == Storing::warpgroups) {
-                if (warp == 0) p.drain(agent, 0);
-                meet();
-                stage(of);
-                meet();
-                if (warp == 0) {
-                    look_up();
-                    for (int each = 0; each < kWarps && a.has_rows(of, index, w); ++each)
-                        p.store(agent, b.o[w * kWarps + each], of);
-                }
-            } else {
-                p.wait(agent, b.o_empty[w], of - 1);
-                stage(of);
-                p.arrive(agent, b.o_full[w], of);
+            if (warp == 0) p.drain(agent, 0);
+            if (a.meets_) meet();
+            p.write(agent, b.o[w * kWarps + warp], of);
+            if (a.meets_) meet();
+            if (warp == 0) {
+                look_up();
+                for (int each = 0; each < kWarps && a.has_rows(of, index, w); ++each) p.store(agent, b.o[w * kWarps + each], of);
             }
             if (lse_last) look_up();
         }
@@ -266,9 +237,6 @@ class Attention {
                 meet();
                 give_back_keys(1, at);
             }
-            if (a.storing_ == Storing::warpgroups) return;
-            p.wait(agent, b.o_empty[w], tile - 1);
-            p.arrive(agent, b.o_full[w], tile);
         }
 
         void run() {
@@ -292,7 +260,7 @@ class Attention {
 
     AttentionBuild c_;
     std::vector<Tile> tiles_;
-    Storing storing_;
+    bool meets_;
     std::vector<Block> blocks_;
 };
 
@@ -313,24 +281,19 @@ std::vector<Tile> some_tiles(unsigned seed, int units) {
 
 TEST(AttentionProtocol, IsRight) {
     for (const AttentionBuild &build : kBuilds)
-        for (const Storing storing : {Storing::warpgroups, Storing::warp})
-            for (unsigned seed = 0; seed < 20; ++seed)
-                ASSERT_EQ(Attention(build, some_tiles(seed, build.tile_units()), storing).protocol.check(seed), "") << seed;
+        for (unsigned seed = 0; seed < 20; ++seed)
+            ASSERT_EQ(Attention(build, some_tiles(seed, build.tile_units())).protocol.check(seed), "") << seed;
 }
 
-// A storing warp makes two meetings of each warpgroup unnecessary that had also kept the table's entries until all had read them.
 TEST(AttentionProtocol, FindsMistakes) {
-    for (const AttentionBuild &build : kBuilds) {
-        const Attention short_tiles(build, std::vector<Tile>(10, {1, build.tile_units()}), Storing::unguarded);
-        EXPECT_NE(short_tiles.protocol.check(1).find("entry of the table"), std::string::npos) << short_tiles.protocol.check(1);
-        const Attention no_keys(build, std::vector<Tile>(10, {0, build.tile_units()}), Storing::unguarded);
-        EXPECT_NE(no_keys.protocol.check(1), "");
-        for (const Attention *attention : {&short_tiles, &no_keys}) {
+    for (const AttentionBuild &build : kBuilds)
+        for (const int blocks : {0, 1}) {
+            const Attention attention(build, std::vector<Tile>(10, {blocks, build.tile_units()}), false);
+            EXPECT_NE(attention.protocol.check(1).find("part of O"), std::string::npos) << attention.protocol.check(1);
             bool happened = false;
-            for (unsigned seed = 1; seed <= 200 && !happened; ++seed) happened = !attention->protocol.check(seed, false).empty();
+            for (unsigned seed = 1; seed <= 200 && !happened; ++seed) happened = !attention.protocol.check(seed, false).empty();
             EXPECT_TRUE(happened);
         }
-    }
 }
 
 } // namespace ikbo::test

@@ -241,10 +241,9 @@ TEST(Devices, EveryOperatorOnTwoAtOnceFromTwoThreads) {
                         ASSERT_EQ(operation.run(streams[i]), IKBO_OK) << ikbo_last_error();
                     }
             std::vector<Bytes> now;
-            for (int i = 0; i < 2; ++i) {
-                ASSERT_EQ(ikbo_synchronize(order[i]->handle, streams[i]), IKBO_OK) << ikbo_last_error();
+            for (int i = 0; i < 2; ++i) ASSERT_EQ(ikbo_synchronize(order[i]->handle, streams[i]), IKBO_OK) << ikbo_last_error();
+            for (int i = 0; i < 2; ++i) // of the first device before those of the second
                 for (const auto &operation : operations[thread == 0 ? i : 1 - i]) now.push_back(operation->output());
-            }
             if (round == 0) seen = now;
             EXPECT_TRUE(now == seen) << "round " << round << " of thread " << thread << " differs";
         }

@@ -12,19 +12,11 @@ namespace {
 
 constexpr int kBlocks = 2, kWarpgroups = 2, kWarps = 2;
 
-enum class Staging {
-    shared,   // as shipped: a tile's buffers, each warpgroup in turn
-    ring,     // a ring of buffers: the next warpgroup may fill what is free before the whole tile has left
-    hasty,    // the same, waiting for the other warpgroup's tile before the own products have completed
-    unguarded // the same without that wait
-};
-
 struct Choice {
-    int weight_slots, input_slots, buffers, parts;
+    int weight_slots, input_slots, parts;
     RingWork work; // consumers, k_blocks, first_block, skew
-    bool resident = false;
-    Staging staging = Staging::shared;
-    bool awaits_staging = true, skips_together = true; // what mutations leave out
+    bool resident = false; // then each part of a tile is given back by itself, else all at once
+    bool awaits_staging = true, awaits_each = true, skips_together = true, awaits_copies = true; // what mutations leave out
 };
 
 template <class Shape>
@@ -34,7 +26,7 @@ Choice choice(int k_blocks, int skew, bool resident = false) {
     work.k_blocks = k_blocks;
     work.skew = skew;
     work.first_block = resident ? 0 : std::min(4, k_blocks - 1);
-    return {Shape::weight_slots, Shape::input_slots, Shape::parts, Shape::parts, work, resident};
+    return {Shape::weight_slots, Shape::input_slots, Shape::parts, work, resident};
 }
 
 struct Place { // of the n-th use of a ring
@@ -45,8 +37,8 @@ struct Place { // of the n-th use of a ring
 // One block's barriers and buffers.
 struct Block {
     std::vector<int> weight_full, weight_free, weights, input_full[kWarpgroups], input_free[kWarpgroups], inputs[kWarpgroups];
-    std::vector<int> staged, staging_free, staging;
-    int tile_stored[kWarpgroups], turn[kWarpgroups], group[kWarpgroups];
+    std::vector<int> staged, stored[kWarpgroups], staging;
+    int turn[kWarpgroups], group[kWarpgroups];
     int product[kWarpgroups][2]; // two may run
 };
 
@@ -95,14 +87,13 @@ class Rings {
             barriers(b.input_full[w], c_.input_slots, 1);
             barriers(b.input_free[w], c_.input_slots, kBlocks);
             buffers(b.inputs[w], c_.input_slots * kBlocks, "half of input "); // each block fills one half
-            b.tile_stored[w] = protocol.barrier(1);
+            barriers(b.stored[w], c_.parts, 1);
             b.turn[w] = protocol.barrier(kWarpgroups * kWarps);
             b.group[w] = protocol.barrier(kWarps);
             for (int &product : b.product[w]) product = protocol.barrier(kWarps);
         }
-        barriers(b.staged, c_.buffers, kWarps);
-        barriers(b.staging_free, c_.buffers, 1);
-        buffers(b.staging, c_.buffers * kWarps, "part of staging "); // each warp fills its part
+        barriers(b.staged, c_.parts, kWarps);
+        buffers(b.staging, c_.parts * kWarps, "part of staging "); // each warp fills its part
     }
 
     void load_weights(int index) {
@@ -144,25 +135,18 @@ class Rings {
     void store_outputs(int index) {
         Block &b = blocks_[index];
         const int agent = protocol.agent("storing warp " + std::to_string(index));
-        const int overlap = c_.buffers / 2 - 1; // of copies, in a ring
-        int n = 0;
         for (int tile = 0; tile < tiles_; ++tile)
             for (int w = 0; w < kWarpgroups; ++w) {
-                for (int part = 0; part < c_.parts; ++part, ++n) {
-                    const bool shared = c_.staging == Staging::shared;
-                    const int slot = shared ? part : n % c_.buffers, lap = shared ? tile * kWarpgroups + w : n / c_.buffers;
-                    protocol.wait(agent, b.staged[slot], lap);
+                for (int part = 0; part < c_.parts; ++part) {
+                    protocol.wait(agent, b.staged[part], tile * kWarpgroups + w);
                     for (int warp = 0; warp < kWarps; ++warp)
-                        protocol.store(agent, b.staging[slot * kWarps + warp], output_tag(tile, w, part));
-                    if (shared) continue;
-                    protocol.drain(agent, overlap * kWarps);
-                    if (n < overlap) continue;
-                    const Place read(n - overlap, c_.buffers);
-                    protocol.arrive(agent, b.staging_free[read.slot], read.lap);
+                        protocol.store(agent, b.staging[part * kWarps + warp], output_tag(tile, w, part));
+                    if (!c_.resident || part == 0) continue;
+                    if (c_.awaits_copies) protocol.drain(agent, kWarps);
+                    protocol.arrive(agent, b.stored[w][part - 1], tile);
                 }
-                if (c_.staging != Staging::shared) continue;
                 protocol.drain(agent, 0);
-                protocol.arrive(agent, b.tile_stored[w], tile);
+                protocol.arrive(agent, b.stored[w][c_.parts - 1], tile);
             }
     }
 
@@ -205,11 +189,8 @@ class Rings {
                     ++weight, ++input;
                 }
                 if (resident && !(w == 1 && tile + 1 == tiles)) p.arrive(agent, b.turn[w ^ 1], tile + w);
-                if (phase == 1 && c.staging == Staging::shared && c.awaits_staging)
-                    p.wait(agent, b.tile_stored[w ^ 1], tile + w - 1);
-                if (phase == 1 && c.staging == Staging::hasty) await_staged(tile);
+                if (phase == 1 && c.awaits_staging) await_staging(tile, resident ? 0 : c.parts - 1);
                 finish_product(0, !resident);
-                if (phase == 1 && c.staging == Staging::ring) await_staged(tile);
                 if (phase == 1) stage(tile);
             }
             if (!resident) skip(work.skew * (1 - w));
@@ -251,19 +232,13 @@ class Rings {
             for (const Block &to : r.blocks_) p.arrive(agent, to.input_free[w][of_input.slot], of_input.lap);
             if (frees_weight) p.arrive(agent, b.weight_free[of_weight.slot], of_weight.lap);
         }
-        // The other warpgroup has staged all of the tile before this one, and so has seen those buffers free.
-        void await_staged(int tile) {
-            const int last = (tile * kWarpgroups + w) * c.parts - 1;
-            p.wait(agent, b.staged[(last + c.buffers) % c.buffers], last < 0 ? -1 : last / c.buffers);
-        }
+        // That part of the other warpgroup's tile before this one has left.
+        void await_staging(int tile, int part) { p.wait(agent, b.stored[w ^ 1][part], tile + w - 1); }
         void stage(int tile) {
             for (int part = 0; part < c.parts; ++part) {
-                const int n = (tile * kWarpgroups + w) * c.parts + part;
-                const bool shared = c.staging == Staging::shared;
-                const int slot = shared ? part : n % c.buffers, lap = shared ? tile * kWarpgroups + w : n / c.buffers;
-                if (!shared) p.wait(agent, b.staging_free[slot], lap - 1);
-                p.write(agent, b.staging[slot * kWarps + warp], r.output_tag(tile, w, part));
-                p.arrive(agent, b.staged[slot], lap);
+                if (c.resident && part > 0 && c.awaits_each) await_staging(tile, part);
+                p.write(agent, b.staging[part * kWarps + warp], r.output_tag(tile, w, part));
+                p.arrive(agent, b.staged[part], tile * kWarpgroups + w);
             }
         }
     };
@@ -273,12 +248,6 @@ class Rings {
     int users_, tiles_;
     Block blocks_[kBlocks];
 };
-
-Choice with_ring(Choice choice, int buffers, Staging staging = Staging::ring) {
-    choice.buffers = buffers;
-    choice.staging = staging;
-    return choice;
-}
 
 // In some order it goes wrong, and in any one the missing order is seen.
 void expect_found(const Choice &choice, int users, int tiles, const std::string &fault) {
@@ -314,23 +283,19 @@ TEST(RingsProtocol, ConcatLinear) {
     expect_right(choice<ConcatShape<64>>(1, 0, true));
 }
 
-TEST(RingsProtocol, RingOfStagingBuffers) {
-    expect_right(with_ring(choice<CompressionShape<224>>(14, 4), 8));
-    expect_right(with_ring(choice<CompressionShape<96>>(3, 1), 8));
-    expect_right(with_ring(choice<ConcatShape<256>>(4, 0, true), 4));
-    expect_right(with_ring(choice<ConcatShape<192>>(5, 2), 4));
-    expect_right(with_ring(choice<ConcatShape<64>>(1, 0, true), 4));
-}
-
 TEST(RingsProtocol, FindsMistakes) {
-    expect_found(with_ring(choice<ConcatShape<256>>(4, 0, true), 4, Staging::unguarded), 0, 8, "a wait may pass two phases early");
-    expect_found(with_ring(choice<CompressionShape<224>>(1, 0), 8, Staging::hasty), 0, 4, "a wait passes for another phase");
-    Choice choice_ = choice<CompressionShape<224>>(14, 4);
-    choice_.awaits_staging = false;
-    expect_found(choice_, 0, 8, "may be written by two at once");
-    choice_ = choice<CompressionShape<224>>(14, 4);
-    choice_.skips_together = false;
-    expect_found(choice_, 1, 1, "may come too late");
+    Choice mistaken = choice<CompressionShape<224>>(14, 4);
+    mistaken.awaits_staging = false;
+    expect_found(mistaken, 0, 8, "may be written by two at once");
+    mistaken = choice<CompressionShape<224>>(14, 4);
+    mistaken.skips_together = false;
+    expect_found(mistaken, 1, 1, "may come too late");
+    mistaken = choice<ConcatShape<256>>(4, 0, true);
+    mistaken.awaits_each = false;
+    expect_found(mistaken, 0, 8, "is overwritten while it is read");
+    mistaken = choice<ConcatShape<256>>(4, 0, true);
+    mistaken.awaits_copies = false;
+    expect_found(mistaken, 0, 8, "may be overwritten while it is read");
 }
 
 } // namespace ikbo::test
