@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 import native
+import timing
 from guard import Guarded, limit, normal, relative_error
 
 
@@ -230,7 +231,9 @@ def arms(library, shape, stages, stack):
     direct = 2.0 * shape.rows * candidate.shape[1] * shape.outputs
     flops = direct + 2.0 * user.shape[0] * user.shape[1] * shape.outputs
     out = torch.empty((shape.rows, shape.outputs), dtype=shape.dtype, device="cuda")
-    yield "cuBLAS candidate GEMM alone", lambda: torch.mm(candidate, wc.T, out=out), direct
+    product = lambda: torch.mm(candidate, wc.T, out=out)
+    yield "cuBLAS candidate GEMM alone", product, direct
+    yield "cuBLAS candidate GEMM alone, 16-bit sums allowed", timing.with_sixteen_bit_sums(product), direct
     yield "torch cat + linear", lambda: torch.nn.functional.linear(torch.cat([user[users], candidate], 1), weight), flops
     yield "torch decomposed", lambda: (user @ wu.T)[users] + candidate @ wc.T, flops
     yield "torch addmm with the gathered part", lambda: torch.addmm((user @ wu.T)[users], candidate, wc.T), flops

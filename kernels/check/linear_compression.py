@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 import native
+import timing
 from guard import Guarded, limit, normal, relative_error
 
 
@@ -211,8 +212,9 @@ def arms(library, shape, stages, stack):
     flops = 2.0 * s.outputs * s.columns * (s.batch * s.candidate_width + s.users * s.user_width)
     gemm_flops = 2.0 * s.outputs * s.columns * s.batch * s.candidate_width
     expanded = wc_padded.expand(s.batch, -1, -1)
-    yield "cuBLAS candidate GEMM alone (bmm)", lambda: torch.bmm(expanded, candidate_padded, out=out), gemm_flops
-    yield "cuBLAS candidate GEMM alone (matmul)", lambda: torch.matmul(wc_padded, candidate_padded), gemm_flops
+    product = lambda: torch.bmm(expanded, candidate_padded, out=out)
+    yield "cuBLAS candidate GEMM alone", product, gemm_flops
+    yield "cuBLAS candidate GEMM alone, 16-bit sums allowed", timing.with_sixteen_bit_sums(product), gemm_flops
     yield "torch decomposed, padded", lambda: torch.matmul(wc_padded, candidate_padded).add_(torch.matmul(wu_padded, user_padded)[problem.user_of]), flops
     for stage in stages:
         run = stack.enter_context(problem.native(library, stage))

@@ -42,6 +42,22 @@ def flush_loop(arms, rounds=40, warmup=5):
     return {name: statistics.median(b.elapsed_time(e) for b, e in pairs[name][warmup:]) for name, _, _ in arms}
 
 
+def with_sixteen_bit_sums(run):
+    """`run` where cuBLAS may add up in 16 bits, as PyTorch allows it by default: it takes other kernels then."""
+    settings = torch.backends.cuda.matmul
+    names = [f"allow_{dtype}_reduced_precision_reduction" for dtype in ("bf16", "fp16")]
+
+    def allowed():
+        before = [getattr(settings, name) for name in names]
+        for name in names:
+            setattr(settings, name, True)
+        run()
+        for name, value in zip(names, before):
+            setattr(settings, name, value)
+
+    return allowed
+
+
 def replay_time(graph, launches):
     begin, end = events(1)[0]
     begin.record()
