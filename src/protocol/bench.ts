@@ -63,6 +63,8 @@ export type ModelQuestion =
       readonly calls: number;
       /** Bytes written before each call, so that it finds the caches empty; 0 for none. */
       readonly flushBytes: number;
+      /** Milliseconds for which the sample is repeated; the last one counts. */
+      readonly settle: number;
     };
 
 export interface ModelLoaded {

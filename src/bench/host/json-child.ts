@@ -1,8 +1,8 @@
 /** A further child process as an opponent: questions and answers are JSON lines, one at a time. */
 import { spawn } from 'node:child_process';
-import type { DeviceInfo, Regime } from '../../protocol/bench';
+import type { DeviceInfo } from '../../protocol/bench';
 import { lines } from '../wire';
-import { BURST_CALLS, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
+import { callsPerSample, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
 
 /** torch.compile may take minutes on a cold cache; everything else is quick. */
 const PATIENCE_MILLISECONDS = 300_000;
@@ -66,7 +66,7 @@ export function startChild({ command, args, alive }: ChildCommand): JsonChild {
   return { ask, kill: () => void child.kill('SIGKILL') };
 }
 
-/** `question` is a sample to take; calls and bytes to flush are added. `once`: milliseconds of one call. */
+/** `question` is a sample to take; calls, bytes to flush and how long to repeat are added, as for the library's own arms. `once`: milliseconds of one call. */
 export function childSampler(
   child: JsonChild,
   question: Answer,
@@ -74,16 +74,15 @@ export function childSampler(
   kind: DeviceInfo['kind'],
   flushedBytes: number,
 ): Sampler {
-  const calls: Readonly<Record<Regime, number>> = {
-    burst: Math.max(1, Math.min(BURST_CALLS, Math.round(200 / once))),
-    flush: Math.max(1, Math.min(kind === 'cpu' ? 4 : 20, Math.round((kind === 'cpu' ? 1 : 10) / once))),
-    sustained: Math.max(1, Math.round(SUSTAINED_MILLISECONDS[kind] / once)),
-  };
   return {
     async sample(regime) {
       if (regime === 'burst') await pause(IDLE_MILLISECONDS);
-      const flushBytes = regime === 'flush' ? flushedBytes : 0;
-      return numberOf(await child.ask({ ...question, calls: calls[regime], flushBytes }), 'milliseconds');
+      const sample = {
+        calls: callsPerSample(regime, once, kind),
+        flushBytes: regime === 'flush' ? flushedBytes : 0,
+        settle: regime === 'sustained' ? SUSTAINED_MILLISECONDS[kind] : 0,
+      };
+      return numberOf(await child.ask({ ...question, ...sample }), 'milliseconds');
     },
     close: () => undefined,
   };

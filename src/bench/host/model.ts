@@ -67,7 +67,7 @@ async function readyModel(
   const named = { ...arm, title: arm.title.replace('onnxruntime', `onnxruntime ${version}`) };
   const which = arm.id === MODEL_AS_WRITTEN ? 'original' : 'rewritten';
   if (which === 'rewritten' && refused !== null) return unavailable(named, refused);
-  const first = await child.ask({ type: 'sample', which, calls: 3, flushBytes: 0 });
+  const first = await child.ask({ type: 'sample', which, calls: 3, flushBytes: 0, settle: 0 });
   const sampler = childSampler(child, { type: 'sample', which }, numberOf(first, 'milliseconds'), 'cpu', flushBytes);
   // The original is what the rewritten model is checked against.
   const check = which === 'original' ? null : { ok: true, error, limit, unwritten: 0 };

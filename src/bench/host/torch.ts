@@ -84,7 +84,7 @@ async function torchSampler(
 ): Promise<Sampler> {
   const { kind } = options.device;
   const question = { type: 'sample', form };
-  const first = await python.ask({ ...question, calls: 3, flushBytes: 0 });
+  const first = await python.ask({ ...question, calls: 3, flushBytes: 0, settle: 0 });
   if (kind === 'cuda' && first['captured'] !== true) notCaptured.add(form);
   return childSampler(python, question, numberOf(first, 'milliseconds'), kind, options.flushBytes);
 }

@@ -77,6 +77,14 @@ function flush(bytes: number): void {
   flushed.fill((flushed[0] ?? 0) + 1);
 }
 
+/** The last sample when `settle` has passed. */
+async function settled(loaded: Loaded, question: Sample): Promise<number> {
+  const start = performance.now();
+  let last = await sample(loaded, question);
+  while (performance.now() - start < question.settle) last = await sample(loaded, question);
+  return last;
+}
+
 /** Milliseconds per call; what is written between the calls does not count. */
 async function sample({ original, rewritten, feeds }: Loaded, { which, calls, flushBytes }: Sample): Promise<number> {
   const session = which === 'original' ? original : rewritten;
@@ -99,7 +107,7 @@ async function main(): Promise<void> {
     let answer: unknown;
     try {
       if (question.type === 'load') [loaded, answer] = await load(question);
-      else if (loaded) answer = { milliseconds: await sample(loaded, question) };
+      else if (loaded) answer = { milliseconds: await settled(loaded, question) };
     } catch (error) {
       answer = { error: firstLine(error) };
     }
