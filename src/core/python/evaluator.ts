@@ -112,7 +112,8 @@ export function evaluateFile(
       for (const [key, item] of state.heap.since(nothing)) frame.state.heap.set(key, item);
       return value;
     },
-    buildLate: (self, model, name, node, frame) => buildLate(self, builderOf(model, name, project), node, frame, run),
+    buildLate: (self, model, name, node, frame) =>
+      budgeted(() => buildLate(self, builderOf(model, name, project), node, frame, run)),
     isModule: (model) => project.isModule(model),
     moduleNamed: (name, file) => project.moduleNamed(name, file),
     sibling: (name, file) => project.sibling(name, file),
@@ -267,17 +268,21 @@ export function evaluateFile(
         depth,
         building: true,
       };
-      // A constructor has a budget of its own: it is not the entry's fault.
-      const spent = steps;
-      steps = MAX_STEPS / 2;
-      if (init && depth < MAX_DEPTH) callFunction(init, self, null, args, node, inside);
-      steps = spent;
+      if (init && depth < MAX_DEPTH) budgeted(() => callFunction(init, self, null, args, node, inside));
     };
     const kind = init ? null : containerOf(model, run, frame);
     const holds = kind === null ? {} : { holds: container(kind, args, frame, run) };
     const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
     state.heap.set(id, { kind: 'object', model, attributes, build: init ? build : null, ...holds });
     return self;
+  }
+
+  /** What makes layers has a budget of its own: it is not the entry's fault. */
+  function budgeted(make: () => void): void {
+    const spent = steps;
+    steps = MAX_STEPS / 2;
+    make();
+    steps = spent;
   }
 
   /** The object that `self` is in an entry: as `__init__` leaves it, with unknown arguments. */
@@ -299,11 +304,7 @@ export function evaluateFile(
         });
         const body = childOf(init.node, 'body');
         active.push(init.node);
-        // A constructor has a budget of its own: it is not the entry's fault.
-        const spent = steps;
-        steps = MAX_STEPS / 2;
-        if (body) runBlock(body, inner, run);
-        steps = spent;
+        if (body) budgeted(() => runBlock(body, inner, run));
         active.pop();
         for (const [key, item] of inner.state.heap.since(state.heap)) state.heap.set(key, item);
       }

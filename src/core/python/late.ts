@@ -6,8 +6,10 @@ import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
 import { NO_ARGS, type RefValue } from './value';
 
-const BUILDER = /^_*(init(ialize)?|build|set_?up|create|make|configure|define|construct)(_(?!\w*weights?$)\w+)?$/;
-const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu;
+const BUILDER =
+  /^(?!__init__$)_*(init(ialize)?|build|set_?up|create|make|configure|define|construct)(_(?!\w*weights?$)\w+)?$/;
+/** What a call makes: layers, no names and flags. */
+const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=\s*[A-Za-z_][\w.]*\(/gu;
 /** Levels of base classes. */
 const MAX_LEVELS = 6;
 
@@ -40,17 +42,21 @@ function buildersIn({ methods }: ClassModel): ReadonlyMap<string, FunctionModel>
   return found;
 }
 
-const running = new Set<Node>();
+/** Branches of an entry may each have to run it for themselves. */
+const MAX_RUNS = 8;
+const runs = new WeakMap<Run, Map<Node, number>>();
 
 /** Runs a method that makes attributes, with unknown arguments. */
 export function buildLate(self: RefValue, builder: FunctionModel | null, node: Node, frame: Frame, run: Run): void {
-  if (!builder || running.has(builder.node)) return;
+  if (!builder) return;
+  const counted = runs.get(run) ?? new Map<Node, number>();
+  runs.set(run, counted);
+  const before = counted.get(builder.node) ?? 0;
+  if (before >= MAX_RUNS) return;
+  // Not again while it runs: what it reads of itself is not there yet.
+  counted.set(builder.node, MAX_RUNS);
   const state = { ...frame.state, names: new Names(), path: [] };
   const inside: Frame = { ...frame, function: null, closure: null, state, depth: 0, returns: [], building: true };
-  running.add(builder.node);
-  try {
-    run.callFunction(builder, self, null, { ...NO_ARGS, open: true }, node, inside);
-  } finally {
-    running.delete(builder.node);
-  }
+  run.callFunction(builder, self, null, { ...NO_ARGS, open: true }, node, inside);
+  counted.set(builder.node, before + 1);
 }
