@@ -221,6 +221,17 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       )
         return { ...t, place };
       const mark = writtenAt(place, 'reshape across the expanded axis writes the copy');
+      const like = /_as$/.test(operator.name) ? argument(args, 1, 'other') : undefined;
+      const shape = like && asTensor(like, run)?.shape;
+      if (shape)
+        return shape.exact
+          ? applyReshape(
+              t,
+              shape.head.map((axis) => axis.dim),
+              place,
+              mark,
+            )
+          : opaque(place);
       const wanted = (s: Value): Dim | 'rest' => (asNumber(s) === -1 ? 'rest' : (asDim(s) ?? asQuotient(s)));
       const leading = sizes ? null : leadingSizes(args);
       const before = leading && axesBefore(t, leading.rest);

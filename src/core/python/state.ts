@@ -2,7 +2,7 @@
  * The state of an evaluation: variables, the heap of mutable things, and the conditions of the branch. Values are
  * immutable, so a branch copies two maps, and a join compares them.
  */
-import { equal } from '../tensor/dim';
+import { equal, symbol } from '../tensor/dim';
 import { carriesReplica, freshId, replicasOf, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Axis, Shape, Tensor } from '../tensor/value';
@@ -208,7 +208,8 @@ function common(a: Value, b: Value): Value | null {
     return carriesReplica(a) || carriesReplica(b) ? null : eitherTensor(a, b);
   }
   if (a.kind === 'ref' && b.kind === 'ref') return a.id === b.id ? a : null;
-  if (a.kind === 'int' && b.kind === 'int') return equal(a.dim, b.dim) === true ? a : int(null);
+  // One of two numbers is still one number, whichever it is.
+  if (a.kind === 'int' && b.kind === 'int') return equal(a.dim, b.dim) === true ? a : int(symbol(`?@${freshId()}`));
   if (a.kind === 'unknown' && b.kind === 'unknown') return a.id === b.id ? a : unknown('', a.foreign && b.foreign);
   if (a.kind === 'string' && b.kind === 'string') return a.value === b.value ? a : { kind: 'string', value: null };
   if (a.kind === 'bool' && b.kind === 'bool') return a.value === b.value ? a : TRUTH;

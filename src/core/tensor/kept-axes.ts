@@ -7,23 +7,24 @@ export function anchored(from: readonly Axis[], into: readonly Dim[], sizes: rea
   for (let at = Math.min(from.length, into.length) - 2; at > 0; at--) {
     const [dim, size] = [from[at]?.dim ?? null, into[at] ?? null];
     if (equal(dim, size) !== true || valueOf(size) !== null) continue;
-    const before = into.slice(0, at);
-    const isRenamed = before.every(
-      (d, i) => sizes[i] !== 'rest' && onlySymbol(d) !== null && equal(d, from[i]?.dim ?? null) !== false,
-    );
+    const isRenamed = into.slice(0, at).every((d, i) => {
+      const isOpen = d === null && sizes[i] === 'rest';
+      return (isOpen || onlySymbol(d) !== null) && equal(d, from[i]?.dim ?? null) !== false;
+    });
     return isRenamed ? at + 1 : 0;
   }
   return 0;
 }
 
-/** Sizes after a leading -1 that can all be those of the last axes, and of no merged ones. */
+/** Sizes after a leading -1, or after `b * n` for axes among which n is, that can all be those of the last axes, and of no merged ones. */
 export const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[], into: readonly Dim[]): boolean =>
-  sizes[0] === 'rest' &&
   into.length > 2 &&
   from.length > into.length &&
+  (sizes[0] === 'rest' || isProductOf(into[0] ?? null, from.slice(0, from.length - into.length + 1))) &&
   into.slice(1).every((size, i) => {
     const axis = from[from.length - into.length + 1 + i];
-    return axis !== undefined && mayBe(axis, size) && !isMultiple(size, axis.dim);
+    if (axis === undefined || equal(axis.dim, size) === true) return axis !== undefined;
+    return mayBe(axis, size) && !isMultiple(size, axis.dim);
   });
 
 /** May the axis have that size? What is called `d // 2` is most likely half of an axis, unless the axis is called so, too. */

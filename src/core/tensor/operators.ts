@@ -62,6 +62,7 @@ export const OPERATORS: readonly Operator[] = [
   ...row('repeat-interleave', 'tm', 'repeat_interleave', 'input repeats dim'),
   ...row('reshape', 'm', 'reshape', 'input *shape', 'Reshape'),
   ...row('reshape', 't', 'reshape', 'input shape'),
+  ...row('reshape', 'm', 'reshape_as view_as', 'input other'),
   ...row('view', 'm', 'view', 'input *shape'),
   ...row('flatten', 'tm n:Flatten', 'flatten', 'input start_dim end_dim', 'Flatten'),
   ...row('unflatten', 'tm', 'unflatten', 'input dim sizes'),

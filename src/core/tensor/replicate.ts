@@ -1,7 +1,19 @@
 /** The operators that make replicas. */
 import { ALL, type AxisMap, OTHER } from './axis-map';
 import { type Dim, ONE, equal, isOne, multiply, valueOf } from './dim';
-import { axisAt, exactShape, freeAxis, mapAxes, position, rankOf, reaching, shifted, tensor, withRank } from './shape';
+import {
+  axisAt,
+  exactShape,
+  freeAxis,
+  mapAxes,
+  position,
+  rankOf,
+  reaching,
+  shifted,
+  tensor,
+  unknownDim,
+  withRank,
+} from './shape';
 import type { Axis, Place, Replica, Shape, Tensor } from './value';
 
 interface Making {
@@ -145,13 +157,11 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
     if (!axis || i < missing) return times === 'keep' ? freeAxis(ONE) : all(t, times, place, true, i);
     if (times === 'keep') return axis;
     if (isOne(axis.dim)) return all(t, times, place, true, i);
-    const extent = multiply(times, axis.dim);
+    const source = axis.dim ?? unknownDim(t, i - missing);
+    const extent = multiply(times, source);
     // Of unknown rank, a leading count may as well make a new axis.
-    const map: AxisMap = axis.replica || (rank === null && i === 0) ? OTHER : { kind: 'cycle', source: axis.dim };
-    return {
-      dim: extent,
-      replica: replica(t, { map, source: axis.dim, extent, origin: place, written: true, argument: i }),
-    };
+    const map: AxisMap = axis.replica || (rank === null && i === 0) ? OTHER : { kind: 'cycle', source };
+    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, argument: i }) };
   });
   return fresh(t, exactShape(axes), place);
 }

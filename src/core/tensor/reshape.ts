@@ -186,9 +186,13 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
  */
 function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
   const last = t.shape.exact ? t.shape.head[t.shape.head.length - 1] : undefined;
-  const size = sizes[sizes.length - 1];
   const map = last?.replica?.map;
-  if (!last || map?.kind !== 'cycle' || size === undefined || size === 'rest' || size === null) return null;
+  if (!last || map?.kind !== 'cycle') return null;
+  const [count, given] = sizes.slice(-2);
+  // `x.repeat(1, k).view(b, k, -1)`: what is left is the old width.
+  const isLeft = given === 'rest' && count !== undefined && count !== 'rest' && isCopies(count, last.dim, map.source);
+  const size = isLeft ? map.source : given;
+  if (size === undefined || size === 'rest' || size === null) return null;
   const same = equal(size, map.source);
   if (same === false || equal(size, last.dim) === true || t.shape.head.length < 2) return null;
   const copies = divide(last.dim, map.source);
@@ -198,6 +202,9 @@ function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nul
   const assumptions = same === true ? [] : ['the view ends in the width before the repeat'];
   return { ...made, assumptions: [...made.assumptions, ...assumptions] };
 }
+
+const isCopies = (count: Dim, extent: Dim, source: Dim): boolean =>
+  equal(divide(extent, source), count) === true && !isOne(source);
 
 /** Cuts into the smallest groups whose products agree. */
 function grouped(from: readonly Axis[], to: readonly Dim[]): Group[] {

@@ -82,7 +82,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /^`x` is copied `2` times and concatenated/,
   },
-  'a size that is one thing or another has no other name': {
+  'a size that is one thing or another is called as it is where the copy is made': {
     init: ['self.fc = nn.Linear(32, 8)'],
     forward: [
       'if m > 0:',
@@ -93,7 +93,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     signature: 'user, x, m',
     rule: 'IKB101',
     level: 'warning',
-    message: /the same for every copy$/,
+    message: /the same for every copy: user\.shape\[0\]\*user\.shape\[1\]\*x\.shape\[1\]\*2 bytes/,
   },
   'a list that grows in a loop has no known length': {
     init: ['self.token = nn.Parameter(torch.zeros(1, 4, 16))', LAYER],

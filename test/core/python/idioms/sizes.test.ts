@@ -71,6 +71,41 @@ module Policy(d):
     def others(self, x, y, n):
         return self.fc(x.unsqueeze(1).expand(-1, n, -1).reshape(-1, *y.shape[1:]))
 `,
+  'of copies in a row, whose width is what is left': `
+module Slate(d):
+    self.gru = nn.GRU(d, d, batch_first=True)
+    self.embed = nn.Linear(d, d // 2)
+    def forward(self, state, items):
+        b, n, _ = items.shape
+        state = self.embed(state).repeat(1, n).reshape(b, n, -1)  #! IKB101 -> gru
+        return self.gru(torch.cat((state, items), dim=2))  #= gru
+`,
+  'behind a leading -1, beside one that is known': `
+module Flow(d, k):
+    self.rnn = nn.GRU(d, d)
+    self.embed = nn.Embedding(k, d)
+    self.k, self.d = k, d
+    def forward(self, lags, names, past, future, train):
+        if train:
+            n = past
+        else:
+            n = past + future
+        name = self.embed(names)
+        names = name.unsqueeze(1).expand(-1, n, -1, -1).reshape((-1, n, self.k * self.d))  #! IKB101 -> rnn
+        return self.rnn(torch.cat((lags, names), dim=-1))  #= rnn
+`,
+  'of another tensor of that shape': `
+module Knowledge(d: int, k: int):
+    self.q = nn.Linear(d, d)
+    self.params = nn.Parameter(torch.randn(k, d))
+    self.k = k
+    def forward(self, asked, known):
+        b, t, d = asked.size()
+        query = self.params[None, :, None, :].expand(b, -1, t, -1).contiguous().view(b * self.k, t, d)  #! IKB102 -> q
+        known = known.unsqueeze(1).expand(-1, self.k, -1, -1).reshape_as(query)  #! IKB102 -> k
+        known = self.q(known)  #= k
+        return self.q(query), known  #= q
+`,
   'that an expand leaves as they are': `
 module Attention(d):
     self.mlp = nn.Linear(2 * d, 1)
