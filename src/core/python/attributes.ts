@@ -178,6 +178,8 @@ function layerAttribute(layer: Value & { kind: 'layer' }, name: string): Value {
   }
   if (name === 'bias') return tensor(UNKNOWN_SHAPE, { content: 'parameter' });
   if (name === 'forward' || name === '__call__') return layer;
+  if (layer.name === 'nn.Transformer' && (name === 'encoder' || name === 'decoder'))
+    return { ...layer, name: name === 'encoder' ? 'nn.TransformerEncoder' : 'nn.TransformerDecoder' };
   const keyword = layer.args.keywords.get(name);
   if (keyword) return keyword;
   return { kind: 'method', owner: layer, name };

@@ -241,6 +241,8 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
 const carriesAny = (args: Args, frame: Frame, run: Run): boolean =>
   [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
 
+const MAX_FIELDS = 32;
+
 /** Does a value hold a replica, directly or inside of lists, dicts and tuples? */
 export function carries(value: Value, frame: Frame, run: Run, depth = 3): boolean {
   if (value.kind === 'tensor') return carriesReplica(value);
@@ -251,6 +253,9 @@ export function carries(value: Value, frame: Frame, run: Run, depth = 3): boolea
     const item = frame.state.heap.peek(value.id);
     if (item?.kind === 'list') return item.items.some((v) => carries(v, frame, run, depth - 1));
     if (item?.kind === 'dict') return [...item.entries.values()].some((v) => carries(v, frame, run, depth - 1));
+    // A record of tensors; a module keeps its own.
+    if (item?.kind === 'object' && item.model && item.attributes.size <= MAX_FIELDS && !run.isModule(item.model))
+      for (const field of item.attributes.values()) if (field.kind === 'tensor' && carriesReplica(field)) return true;
   }
   return false;
 }

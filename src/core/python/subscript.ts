@@ -4,7 +4,8 @@ import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } fr
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
-import { ANY_KEY, templateOf } from './builtins';
+import { ANY_KEY, alike, templateOf } from './builtins';
+import type { HeapItem } from './heap';
 import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
 import type { Frame, Run } from './run';
@@ -28,7 +29,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
         const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
         const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? (any && another(any, key)) ?? unknown();
+        return found ?? (any && another(any, key)) ?? oneOfModules(item, frame) ?? unknown();
       }
       return unknown();
     }
@@ -53,6 +54,14 @@ function another(value: Value, key: string | null): Value {
   if (value.kind !== 'tensor') return value;
   const id = freshId();
   return { ...value, id, storage: id, label: key ?? value.label };
+}
+
+/** Which of a dict of modules is not known, where all are of one kind: any of them, taken as the first. */
+function oneOfModules(item: HeapItem & { kind: 'dict' }, frame: Frame): Value | undefined {
+  if (item.tag !== 'nn.ModuleDict') return undefined;
+  const values = [...item.entries.values()];
+  const isDict = (value: Value): boolean => value.kind === 'ref' && frame.state.heap.peek(value.id)?.kind === 'dict';
+  return alike(values, frame) || values.every(isDict) ? values[0] : undefined;
 }
 
 const MAX_CLASSES = 4;

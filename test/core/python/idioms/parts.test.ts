@@ -1,0 +1,60 @@
+import { idioms } from './idioms';
+
+idioms('idioms: parts of something larger', {
+  'a field of a record that is handed over': `
+from dataclasses import dataclass
+
+@dataclass
+class Features:
+    floats: torch.Tensor
+
+class Reward(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, state: Features):
+        x = state.floats
+        if x.dim() == 3:
+            raise ValueError('The states of one step are two-dimensional: batch and width. Give one step at a time.')
+        x = x.float()
+        names = ['a state that is long enough for its body to be no small helper that is followed in any case' for _ in x]
+        more = ['the same again, since what is small is evaluated whether a copy is handed to it or not' for _ in x]
+        even = ['and once more, up to seven hundred characters, which is what counts as small in this engine' for _ in x]
+        last = ['that should do' for _ in names + more + even]
+        return self.fc(x), last  #= fc
+
+def best(network: Reward, state: torch.Tensor, n: int):
+    return network(Features(state.repeat_interleave(n, dim=0)))  #! IKB102 -> fc
+`,
+  'the decoder of a transformer': `
+module Forecast(d):
+    self.transformer = nn.Transformer(d_model=d)
+    def forward(self, step, seen, n):
+        memory = seen.repeat_interleave(n, dim=1)  #! IKB201 -> decoder
+        return self.transformer.decoder(step, memory)  #= decoder
+`,
+  'one of the blocks of a dict of modules, by a key that is made up': `
+module Block(d):
+    self.q = nn.Linear(d, d)
+    def forward(self, x, seen):
+        return self.q(x) @ seen  #= q
+
+module Perceiver(d, depth):
+    self.latents = nn.Parameter(torch.zeros(8, d))
+    self.depth = depth
+    self.encoder = nn.ModuleDict()
+    self.encoder['block0'] = self.build(d)
+    for n in range(1, depth):
+        self.encoder['block' + str(n)] = self.build(d)
+    def build(self, d):
+        block = nn.ModuleDict()
+        block['cross'] = nn.ModuleList([Block(d)])
+        return block
+    def forward(self, seen):
+        x = repeat(self.latents, 'n d -> b n d', b=seen.shape[0])  #! IKB102 -> q
+        for n in range(self.depth):
+            for cross in self.encoder['block' + str(n)]['cross']:
+                x = cross(x, seen)
+        return x
+`,
+});
