@@ -184,7 +184,7 @@ function matchOf(
     facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
     when: shown,
     partly: shown.length < when.length || (candidate.guarded && !isLocal(event, hit)),
-    first: isFirstPass(origin, event.node),
+    first: [replica, ...replica.also].some((r) => isFirst(r, event.node)),
     bindings,
     size: (dim) => bound(name(dim), bindings),
     named: name,
@@ -203,6 +203,11 @@ function matchOf(
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),
   };
+}
+
+function isFirst({ origin }: Replica, sink: Node): boolean {
+  const at = nodeAt(origin);
+  return at !== null && isFirstPass(at, sink);
 }
 
 /** How often where the same copy runs over several axes (`x.expand(b, t, -1)`): the sizes of all of them. */

@@ -60,9 +60,10 @@ const alike = (a: Replica | null | undefined, { map }: Replica): boolean =>
   (a.map.kind !== 'indexed' || map.kind !== 'indexed' || a.map.index === map.index);
 
 /** Another one that the value was computed from: how much of the value is its own is not known. */
-function beside(other: Replica, { map, source, extent, scaled }: Replica, axis: number, t: Tensor): Hit {
+function beside(other: Replica, main: Replica, axis: number, t: Tensor): Hit {
+  const { map, source, extent, scaled } = main;
   const shape = mapAxes(t.shape, (a) => (a.replica ? a : freeAxis(null)));
-  const replica = { ...other, map, source, extent, scaled };
+  const replica = { ...other, map, source, extent, scaled, also: [main] };
   return { replica, axis, via: 'whole', carrier: { ...t, id: freshId(), shape } };
 }
 
