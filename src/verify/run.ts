@@ -14,6 +14,9 @@ export interface RunOptions {
 /** More than any answer has; user code that writes to the answers' stream is ended. */
 const MOST_OUTPUT = 1 << 22;
 
+/** Milliseconds for what a process has written before it ended. */
+const LAST_WORDS = 500;
+
 /** The package beside the bundles, or beside this file when it runs from source. */
 function harness(): string {
   const places = [join(__dirname, 'verify/ikbo_verify'), join(__dirname, 'ikbo_verify')];
@@ -39,6 +42,12 @@ export function runJobs(jobs: readonly Job[], { python, seconds, signal, onAnswe
     const stop = (reason: string): void => {
       why ??= reason;
       child.kill('SIGKILL');
+      release();
+    };
+    /** Processes that user code started may hold the streams open for ever. */
+    const release = (): void => {
+      child.stdout.destroy();
+      child.stderr.destroy();
     };
     const cancel = (): void => stop('cancelled');
     let timer: NodeJS.Timeout | undefined;
@@ -68,8 +77,11 @@ export function runJobs(jobs: readonly Job[], { python, seconds, signal, onAnswe
         onAnswer?.(answer);
         wind();
       }
+      // Threads that user code started may keep the process for ever.
+      if (answers.length >= jobs.length) stop('done');
     });
     child.on('error', (error) => finish(`${python} cannot be started: ${error.message}`));
+    child.on('exit', () => setTimeout(release, LAST_WORDS));
     child.on('close', (code, killed) => {
       const last = errors.trim().split('\n').pop();
       finish(`${python} ended early (${killed ?? `code ${code}`})${last ? `: ${last}` : ''}`);

@@ -35,7 +35,8 @@ function runLine({ dtype, skipped, maxError, problem, peakBytes }: DtypeRun): st
   const error =
     maxError === null || maxError === undefined ? '' : `max error ${maxError === 0 ? '0' : maxError.toExponential(1)}`;
   const peak = peakBytes ? `peak memory ${formatMemory(peakBytes[0])} -> ${formatMemory(peakBytes[1])}` : '';
-  return [`${head} ${[error, peak].filter((part) => part !== '').join(', ')}`, problem ?? ''].filter((part) => part !== '').join('; '); // prettier-ignore
+  const measured = [error, peak].filter((part) => part !== '').join(', ');
+  return `${head} ${[measured, problem ?? ''].filter((part) => part !== '').join('; ')}`;
 }
 
 function formatMemory(bytes: number): string {

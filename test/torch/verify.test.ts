@@ -152,6 +152,25 @@ describeTorch('ikbo verify', function () {
     write('m.py', RANKER.replace('import torch\n', 'import torch; raise SystemExit(3)\n'));
     assert.match((await verify('m.py:11', ...STATED, ...ONE)).out, /the code ended the process \(exit 3\)/);
   });
+  it('user code that leaves threads or processes behind does not keep it waiting', async () => {
+    const behind = [
+      'import os; os.fork() or __import__("time").sleep(60)',
+      'import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()',
+    ];
+    for (const line of behind) {
+      write('m.py', RANKER.replace('import torch\n', `import torch; ${line}\n`));
+      const began = Date.now();
+      assert.equal((await verify('m.py:11', ...STATED, ...ONE)).code, 0);
+      assert.ok(Date.now() - began < 40_000, line);
+    }
+  });
+  it('a file that runs only once in a process says nothing about its rewrite', async () => {
+    const once = 'assert not hasattr(torch, "once"); torch.once = 1';
+    write('m.py', RANKER.replace('import torch\n', `import torch; ${once}\n`));
+    const { code, out } = await verify('m.py:11', ...STATED, '--rewrite', 'decompose');
+    assert.equal(code, 2);
+    assert.match(out, /not verified: the file cannot be imported twice in one process: AssertionError/);
+  });
   it('runs of a notebook what the function needs, and no cell that loads or trains', async () => {
     write('nb.ipynb', notebook(NOTEBOOK));
     for (const place of ['nb.ipynb:4:8', 'nb.ipynb:cell 4:8:13']) {

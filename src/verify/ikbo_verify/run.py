@@ -58,16 +58,25 @@ def versions(job, name):
         try:
             made.append(load(job["file"], job[label], label, select=select))
         except Exception as error:
-            raise failure(label, "cannot be imported", error) from error
+            again = lambda: load(job["file"], job["original"], "original", select=select)
+            raise failure(label, "cannot be imported", error, again) from error
     return made
 
 
-def failure(label, what, error):
-    """What an error in one of the two files means: a package that is not there says nothing about the rewrite."""
+def failure(label, what, error, again):
+    """
+    What an error in one of the two files means: a package that is not there says nothing about the rewrite, nor does a file
+    that can run only once in a process (it registers an operator), as `again` finds out with the original.
+    """
     text = f"the {label} file {what}: {describe(error)}"
     if label == "original" or isinstance(error, ModuleNotFoundError):
         hint = "; install it with: pip install kernels/python" if "ikbo_lens" in str(error) else ""
         return Problem(text + hint)
+    try:
+        again()
+    except BaseException as same:
+        if describe(same) == describe(error):
+            return Problem(f"the file {what} twice in one process: {describe(error)}")
     return Broken(text)
 
 
@@ -260,7 +269,8 @@ def run_script(job, label):
             load(job["file"], job[label], label, "__main__", futures_first)
     except (Exception, SystemExit) as error:
         if not (isinstance(error, SystemExit) and error.code in (None, 0)):
-            raise failure(label, "does not run", error) from error
+            again = lambda: load(job["file"], job["original"], "original", "__main__", futures_first)
+            raise failure(label, "does not run", error, again) from error
     finally:
         for handle in handles:
             handle.remove()
