@@ -3,7 +3,7 @@ import { createRecent } from '../recent';
 import { importsOf } from './imports';
 import { type FileModel, type ImportBinding, modelOf } from './model';
 import type { ParsedFile, PythonParser } from './parser';
-import { type Definition, basesIn, definitionIn, mayProduceReplicas } from './producers';
+import { type Definition, basesIn, definitionsIn, mayProduceReplicas } from './producers';
 import type { Node } from './syntax';
 
 /** The first `count` of the files that an analysis asked for, with their texts; undefined for a file that was not there. */
@@ -37,15 +37,6 @@ const ALL_LIST = /^__all__\s*=\s*[[(]([^\])]*)[\])]\s*$/m;
 const exported = (text: string): string =>
   (text.match(ALL)?.length === 1 ? ALL_LIST.exec(text)?.[1] : undefined) ?? text;
 
-function remembered<T>(find: (name: string) => T): (name: string) => T {
-  const known = new Map<string, { readonly answer: T }>();
-  return (name) => {
-    const found = known.get(name) ?? { answer: find(name) };
-    known.set(name, found);
-    return found.answer;
-  };
-}
-
 /** What a text says of itself without a parse. */
 export interface Outline {
   readonly produces: boolean;
@@ -53,7 +44,7 @@ export interface Outline {
   readonly starred: readonly string[];
   /** Can `from this import *` bring the name, by itself? */
   exports(name: string): boolean;
-  /** See `definitionIn`. */
+  /** See `definitionsIn`. */
   definition(name: string): Definition | undefined;
   /** Names of the bases of a class. */
   bases(name: string): readonly string[];
@@ -95,7 +86,7 @@ export function createLibrary(parser: PythonParser, share = 1): Library {
         imports: importsOf(text),
         starred,
         exports: (name: string) => exported(text).includes(name),
-        definition: remembered((name: string) => (text.includes(`def ${name}`) ? definitionIn(text, name) : undefined)),
+        definition: definitionsIn(text),
         bases: (name: string) => (classes ??= basesIn(text)).get(name) ?? [],
       };
       outlines.set(path, { text, outline }, text.length);

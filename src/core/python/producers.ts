@@ -77,11 +77,34 @@ export interface Definition {
   readonly calls: readonly string[];
 }
 
-/** What the text of a file says of its functions of that name, without a parse; undefined when it defines none. */
-export function definitionIn(text: string, name: string): Definition | undefined {
-  const starts = [...text.matchAll(new RegExp(`^([ \\t]*)(?:async[ \\t]+)?def[ \\t]+${name}\\b`, 'gm'))];
-  if (starts.length === 0) return undefined;
-  const bodies = starts.map(({ index, 1: indent = '' }) => text.slice(index, endOf(text, index, indent.length)));
+/** What the text of a file says of its functions of a name, without a parse; undefined when it defines none. Looked for when first asked. */
+export function definitionsIn(text: string): (name: string) => Definition | undefined {
+  const known = new Map<string, Definition>();
+  let starts: ReadonlyMap<string, readonly number[]> | undefined;
+  return (name) => {
+    const found = known.get(name);
+    if (found) return found;
+    const own = (starts ??= startsIn(text)).get(name);
+    if (!own) return undefined;
+    const definition = definitionAt(own, text);
+    known.set(name, definition);
+    return definition;
+  };
+}
+
+/** Where the lines begin that define a function, by its name. */
+function startsIn(text: string): ReadonlyMap<string, readonly number[]> {
+  const starts = new Map<string, number[]>();
+  for (const { index, 1: name = '' } of text.matchAll(/^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)/gm)) {
+    const known = starts.get(name);
+    if (known) known.push(index);
+    else starts.set(name, [index]);
+  }
+  return starts;
+}
+
+function definitionAt(starts: readonly number[], text: string): Definition {
+  const bodies = starts.map((start) => text.slice(start, endOf(text, start)));
   return {
     produces: bodies.some((body) => produces(body, text)),
     calls: [...new Set(bodies.flatMap((body) => [...body.matchAll(/(?<![.\w])\w+(?=\()/g)].map(([found]) => found)))],
@@ -95,7 +118,10 @@ export const basesIn = (text: string): ReadonlyMap<string, readonly string[]> =>
 const CLASS = /^class[ \t]+(\w+)\(([\w.,\s]*)\)[ \t]*:/gm;
 
 /** Where the definition ends: at the next line that is indented no deeper, unless that is in a string over several lines. */
-function endOf(text: string, start: number, indent: number): number {
+function endOf(text: string, start: number): number {
+  let code = start;
+  while (/[ \t]/.test(text.charAt(code))) code++;
+  const indent = code - start;
   const next = new RegExp(`\\n[ \\t]{0,${indent}}[^\\s#)\\]}]`, 'g');
   next.lastIndex = start;
   for (let found = next.exec(text); found; found = next.exec(text)) {
