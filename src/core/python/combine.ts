@@ -2,7 +2,7 @@
 import { type Dim, constant } from '../tensor/dim';
 import { OTHER } from '../tensor/axis-map';
 import { concatenate, mapReplicas, writtenAt } from '../tensor/pointwise';
-import { type Size, repeat, repeatLeading } from '../tensor/replicate';
+import { type Size, repeat, repeatLeading, repeatTrailing } from '../tensor/replicate';
 import {
   UNKNOWN_SHAPE,
   exactShape,
@@ -37,7 +37,7 @@ export function concatenateValues(
   const [first] = values;
   if (!first) return opaque(place);
   const count = namesOthers(place) ? null : copiesIn(listed, values);
-  if (count && dim >= 0) return repeatedAlong(first, dim, count, place);
+  if (count) return repeatedAlong(first, dim, count, place);
   if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
@@ -95,8 +95,10 @@ function copiesIn({ open, times }: Listed, values: readonly Tensor[]): Dim {
 }
 
 /** The same tensor joined with itself is a repeat in disguise. */
-function repeatedAlong(t: Tensor, dim: number, count: Dim, place: Place): Tensor {
+function repeatedAlong(t: Tensor, given: number, count: Dim, place: Place): Tensor {
   const rank = rankOf(t.shape);
+  const dim = given < 0 && rank !== null ? given + rank : given;
+  if (dim < 0) return repeatTrailing(t, dim, count, place);
   const sizes = (length: number): Size[] => Array.from({ length }, (_, i): Size => (i === dim ? count : 'keep'));
   return rank === null ? repeatLeading(t, sizes(dim + 1), place, true) : repeat(t, sizes(rank), place);
 }
@@ -108,7 +110,7 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   if (!listed || !first) return opaque(place);
   const one = applyView(first, unsqueeze(dim), place);
   const count = copiesIn(listed, values);
-  if (count && dim >= 0) return repeatedAlong(one, dim, count, place);
+  if (count) return repeatedAlong(one, dim, count, place);
   if (values.length === 1 && listed.open) return ofUnknownLength({ ...one, form: null }, dim);
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
   return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);

@@ -3,6 +3,7 @@ import { withRank } from '../tensor/shape';
 import { asTensor } from './access';
 import type { Frame, Run } from './run';
 import { type Node, childOf, textOf } from './syntax';
+import type { Value } from './value';
 
 /** What the text of a test says, found once: branches are walked many times. */
 interface Said {
@@ -21,10 +22,16 @@ export function refine(test: Node, holds: boolean, frame: Frame, run: Run): void
   if (!holds) return;
   for (const { name, rank } of known.ranks) {
     const value = frame.state.names.get(name);
-    const t = value && asTensor(value, run);
-    const shape = t ? withRank(t, rank) : null;
-    if (t && shape) frame.state.names.set(name, { ...t, shape });
+    if (value) frame.state.names.set(name, ofRank(value, rank, run));
   }
+}
+
+function ofRank(value: Value, rank: number, run: Run): Value {
+  if (value.kind === 'union')
+    return { ...value, options: value.options.map((o) => ({ ...o, value: ofRank(o.value, rank, run) })) };
+  const t = asTensor(value, run);
+  const shape = t ? withRank(t, rank) : null;
+  return t && shape ? { ...t, shape } : value;
 }
 
 function conjuncts(node: Node): readonly Node[] {

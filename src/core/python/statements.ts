@@ -75,6 +75,7 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
     case 'assert_statement': {
       const [test] = node.children;
       if (test) run.evaluate(test, frame);
+      if (test) refine(test, true, frame, run);
       return 'next';
     }
     case 'function_definition':

@@ -183,6 +183,20 @@ export function repeatLeading(t: Tensor, counts: readonly Size[], place: Place, 
   return fresh(t, { exact: false, head, tail: [] }, place);
 }
 
+/** repeat of one axis, counted from the back, of a tensor of unknown rank. */
+export function repeatTrailing(t: Tensor, dim: number, times: Dim, place: Place): Tensor {
+  const shape = reaching(t, dim);
+  const grow = (axis: Axis, at: number): Axis => {
+    if (at !== dim) return axis;
+    if (isOne(axis.dim)) return all(t, times, place, true, 0);
+    const source = axis.dim ?? unknownDim(t, dim);
+    const extent = multiply(times, source);
+    const map: AxisMap = axis.replica ? OTHER : { kind: 'cycle', source };
+    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true }) };
+  };
+  return fresh(t, mapAxes(shape, grow), place);
+}
+
 /** The rows of a replicated axis in another order. */
 export function reordered(t: Tensor, axis: number, extent: Dim, place: Place): Tensor {
   const at = position(t.shape, axis);

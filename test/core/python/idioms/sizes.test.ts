@@ -106,6 +106,30 @@ module Knowledge(d: int, k: int):
         known = self.q(known)  #= k
         return self.q(query), known  #= q
 `,
+  'counted from the back, of a list that repeats one tensor': `
+def stack(x, n=None, dim=0):
+    return x if n is None else torch.stack([x] * n, dim=dim)
+
+module Process(d):
+    self.fc = nn.Linear(2 * d, d)
+    self.out = nn.Linear(2 * d, d)
+    def forward(self, code, x):
+        code = torch.stack([code] * x.shape[-2], -2)  #! IKB101 -> fc
+        return self.fc(torch.cat([code, x], -1))  #= fc
+    def sample(self, z, x):
+        z = torch.stack([z] * x.shape[-2], dim=-2)  #! IKB101 -> out
+        return self.out(torch.cat([z, x], -1))  #= out
+`,
+  'that an assertion states': `
+module Pooling(d):
+    self.fc = nn.Conv1d(2 * d, d, kernel_size=1)
+    def forward(self, x):
+        if len(x.shape) == 4:
+            x = x.reshape(x.shape[0], x.shape[1] * x.shape[2], x.shape[3])
+        assert len(x.shape) == 3
+        mean = torch.mean(x, dim=-1, keepdim=True).expand_as(x)  #! IKB101 -> fc
+        return self.fc(torch.cat((x, mean), dim=1))  #= fc
+`,
   'that an expand leaves as they are': `
 module Attention(d):
     self.mlp = nn.Linear(2 * d, 1)
