@@ -2,6 +2,7 @@
 import { bound, costOf, factors, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
+import { negated } from '../python/condition';
 import { conditionText } from '../python/state';
 import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, isOne, valueOf } from '../tensor/dim';
@@ -52,6 +53,8 @@ export function createJudge(): Judge {
       for (const operand of event.operands) {
         for (const hit of operand.hits) {
           const { origin } = hit.replica;
+          const when = conditionsOf(event, hit);
+          if (isImpossible(when)) continue;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const materialized = hit.replica.written !== null || hit.copiedInside;
           const candidate = {
@@ -59,7 +62,7 @@ export function createJudge(): Judge {
             operand,
             hit,
             materialized,
-            when: conditionsOf(event, hit),
+            when,
             guarded: isGuarded(event),
           };
           const before = byOrigin.get(key);
@@ -119,6 +122,10 @@ function conditionsOf(event: SinkEvent, hit: SinkHit): readonly string[] {
     : when;
 }
 
+/** Made on one branch and multiplied on its opposite. */
+const isImpossible = (when: readonly string[]): boolean =>
+  when.length > 1 && when.some((text) => when.includes(negated(text)));
+
 const isGuarded = ({ node, frame }: SinkEvent): boolean =>
   standing(frame.state.path.map(conditionText), [node]).length > 0;
 
@@ -158,7 +165,8 @@ function matchOf(
     name(first.ratio),
   );
   const code = classify(event, operand, hit);
-  const form = event.kind === 'attention' || event.kind === 'recurrent' ? null : formOf(event, operand);
+  const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
+  const form = isWhole ? formOf(event, operand) : null;
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;

@@ -15,6 +15,8 @@ export interface Hit {
   readonly via: 'whole' | 'block' | 'rows' | 'product' | 'picked';
   /** The tensor that carries the replica: the operand or an atom of its form. */
   readonly carrier: Tensor;
+  /** A block of rows that were joined with others. */
+  readonly nested?: true;
 }
 
 /** Replicas of `t` along axes other than the contracted one. */
@@ -45,12 +47,16 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
             hits.push(...replica.also.map((other) => ({ ...beside(other, replica, axis, factor), via }) as Hit));
         }
         if (!product || term.factors.every((f) => f.picked.length > 0)) hits.push(...picks(factor));
+        if (!along && !product && factor.form) hits.push(...nestedIn(factor, at));
       }
       if (product) hits.push(...outerProduct(term.factors, at));
     }
   }
   return hits;
 }
+
+const nestedIn = (rows: Tensor, contracted: number): readonly Hit[] =>
+  hitsOf(rows, contracted).flatMap((hit) => (hit.via === 'block' ? [{ ...hit, nested: true }] : []));
 
 /** Rows by one index times rows by another one are of pairs, each of which is there once. */
 const alike = (a: Replica | null | undefined, { map }: Replica): boolean =>

@@ -321,7 +321,9 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
     else if (inner && inner.axis === null && inner.blocks.length === 1) {
       blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
     } else {
-      const atom = { ...mapReplicas(value, mark), form: null };
+      // Rows that are concatenations themselves keep their blocks, along the other axis.
+      const isJoined = inner !== null && inner.axis !== null && inner.blocks.length > 1;
+      const atom = { ...mapReplicas(value, mark), form: isJoined ? inner : null };
       blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
     }
   }

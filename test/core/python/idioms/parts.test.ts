@@ -26,6 +26,34 @@ class Reward(nn.Module):
 def best(network: Reward, state: torch.Tensor, n: int):
     return network(Features(state.repeat_interleave(n, dim=0)))  #! IKB102 -> fc
 `,
+  'rows of two kinds, each with a copied block': `
+module Forecast(d):
+    self.fc = nn.Sequential(nn.Linear(d + 1, d), nn.ReLU())
+    def forward(self, seen, series, past, future):
+        b, s = seen.shape[:2]
+        old = torch.cat([seen[..., None], series[:, :, None, :].expand(b, -1, past, -1)], dim=3)  #! IKB101 -> fc
+        blank = torch.rand(b, s, future, 1)
+        new = torch.cat([blank, series[:, :, None, :].expand(b, -1, future, -1)], dim=3)  #! IKB101 -> fc
+        return self.fc(torch.cat([old, new], dim=2))  #= fc
+`,
+  'not what a branch replaces, on its opposite': `
+from elsewhere import Mixer
+
+module Two(d):
+    self.mixer = Mixer(d)
+    self.b = nn.Linear(d, d)
+    def forward(self, seen, series, n, plain):
+        if not plain:
+            x = torch.cat([seen, series.unsqueeze(1).expand(-1, n, -1)], dim=-1)
+        if not plain:
+            x = self.mixer(x)
+        if plain:
+            x = None
+        plain = False
+        return self.score(x)
+    def score(self, x):
+        return self.b(x)
+`,
   'the decoder of a transformer': `
 module Forecast(d):
     self.transformer = nn.Transformer(d_model=d)
