@@ -374,7 +374,11 @@ function reshapeForm(
   const { axis } = form;
   // Blocks of the first of several axes that are merged stay blocks of what those become.
   const group = merged.find(({ first }) => first === axis);
-  const to = axis === null ? null : (group?.to ?? origin.indexOf(axis));
+  // Those of a later one lie among the rows of the others, as many times.
+  const among = merged.find(
+    ({ first, count }) => axis !== null && count !== null && first < axis && axis < first + count,
+  );
+  const to = axis === null ? null : ((group ?? among)?.to ?? origin.indexOf(axis));
   if (to !== null && to < 0) return null;
   const isLeft = sizes.every((size, i) => i === to || size !== 'rest');
   const count = group?.count ?? null;
@@ -382,14 +386,16 @@ function reshapeForm(
     group && count ? product(range(group.first + 1, group.first + count).map((i) => axisAt(t, i).dim)) : null;
   const blocks = form.blocks.map((block) => ({
     ...block,
-    width: group ? multiply(block.width, within) : block.width,
+    width: group ? multiply(block.width, within) : among ? null : block.width,
     terms: block.terms.map((term) => ({
       ...term,
       factors: term.factors.map((factor) => {
         const dim = axis === null ? null : (knownAxis(factor.shape, axis)?.dim ?? null);
         // What is left for it, where no other size is.
-        const own = !group ? dim : isLeft ? 'rest' : multiply(dim, within);
-        const atomSizes = sizes.map((size, i) => (i === to ? own : size));
+        const own = among || (group && isLeft) ? 'rest' : group ? multiply(dim, within) : dim;
+        const keeps = (i: number): Dim =>
+          origin[i] == null ? null : (knownAxis(factor.shape, origin[i])?.dim ?? null);
+        const atomSizes = sizes.map((size, i) => (i === to ? own : among && size === 'rest' ? keeps(i) : size));
         return applyReshape(factor, atomSizes, factor.place, written);
       }),
     })),

@@ -104,4 +104,16 @@ def compose(frames, others):
     turned = frames[..., None, :, :].expand_as(others).reshape(-1, 3, 3)  #! IKB301 -> product
     return torch.bmm(turned, others.view(-1, 3, 3))  #= product
 `,
+  'tokens that were joined along a later one of the axes that a view merges': `
+module Tracks(d):
+    self.tokens = nn.Parameter(torch.zeros(1, 4, 1, d))
+    self.put = nn.Linear(d, d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        x = self.put(x)
+        b, _, t, _ = x.shape
+        x = torch.cat([x, self.tokens.repeat(b, 1, t, 1)], dim=1)  #! IKB102 -> fc
+        n = x.shape[1]
+        return self.fc(x.contiguous().view(b * n, t, -1))  #= fc
+`,
 });
