@@ -8,7 +8,7 @@ import { collectArgs, splatOfSeveral } from './arguments';
 import { ANY_KEY, alike } from './builtins';
 import { comprehension, iterate, timesIn } from './iterate';
 import type { Frame, Run } from './run';
-import { annotated, lift, matters, possible, unknown } from './state';
+import { annotated, lift, matters, possible, something, unknown } from './state';
 import { subscript } from './subscript';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, type Condition, NONE, NUMBER, TRUTH, type Value, int } from './value';
@@ -60,7 +60,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       const object = childOf(node, 'object');
       const name = childOf(node, 'attribute');
       if (!object || !name) return unknown();
-      const owner = run.evaluate(object, frame);
+      const owner = something(run.evaluate(object, frame));
       if (owner.kind !== 'union') return run.attribute(owner, textOf(name), node, frame);
       return lift([owner], frame.state.path, ([value]) =>
         value ? run.attribute(value, textOf(name), node, frame) : unknown(),
@@ -69,7 +69,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
     case 'subscript': {
       const value = childOf(node, 'value');
       if (!value) return unknown();
-      return lift([run.evaluate(value, frame)], frame.state.path, ([base]) =>
+      return lift([something(run.evaluate(value, frame))], frame.state.path, ([base]) =>
         base ? subscript(base, node, frame, run) : unknown(),
       );
     }

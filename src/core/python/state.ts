@@ -65,12 +65,20 @@ export function join(into: State, a: State, b: State, yes: Condition): void {
     else if (left && right)
       into.names.set(
         key,
-        madeDifferent(left, right, into.names.get(key), yes) ?? either(within(left, yes), within(right, no), yes, no),
+        madeDifferent(left, right, into.names.get(key), yes) ??
+          called(either(within(left, yes), within(right, no), yes, no), key),
       );
     else if (left) into.names.set(key, conditional(left, yes));
     else if (right) into.names.set(key, conditional(right, no));
   }
   joinHeaps(into, a, b, yes);
+}
+
+/** What either of two things is, under the name of both: its sizes are called so wherever they are asked for. */
+function called(value: Value, label: string): Value {
+  if (value.kind === 'union' && value.options.some((o) => o.value.kind === 'unknown' && o.value.label === ''))
+    return { ...value, options: value.options.map((o) => ({ ...o, value: called(o.value, label) })) };
+  return (value.kind === 'unknown' || value.kind === 'tensor') && value.label === '' ? { ...value, label } : value;
 }
 
 /** Of one of several, what it may be on this branch: `if cls: x = cat([token, x])`, and later `if cls: x = x[:, 1:]`. */
@@ -147,9 +155,21 @@ export function either(a: Value, b: Value, yes: Condition, no: Condition): Value
   if (a === b) return a;
   const same = common(a, b);
   if (same) return same;
-  const options = [...optionsOf(a, yes), ...optionsOf(b, no)];
+  const options = alikeAsOne([...optionsOf(a, yes), ...optionsOf(b, no)]);
   options.sort((x, y) => Number(matters(y.value)) - Number(matters(x.value)));
   return { kind: 'union', options: fewest(options) };
+}
+
+/** Of those that are nothing in particular one is enough: `x` that is None, given or computed is None or something. */
+function alikeAsOne(options: Option[]): Option[] {
+  const plain = options.filter(
+    ({ value }) => (value.kind === 'unknown' && !value.foreign) || (value.kind === 'tensor' && isBare(value)),
+  );
+  const isNeeded =
+    plain.some(({ value }) => value.kind === 'unknown') && options.some(({ value }) => value.kind === 'none');
+  return plain.length < 2 || !isNeeded
+    ? options
+    : [...options.filter((option) => !plain.includes(option)), { value: unknown(), when: [] }];
 }
 
 const optionsOf = (value: Value, condition: Condition): readonly Option[] =>
@@ -207,6 +227,8 @@ function common(a: Value, b: Value): Value | null {
     if (b.noised) return b;
     return carriesReplica(a) || carriesReplica(b) ? null : eitherTensor(a, b);
   }
+  if (a.kind === 'tensor' && b.kind === 'unknown') return isBare(a) && !b.foreign ? unknown() : null;
+  if (b.kind === 'tensor' && a.kind === 'unknown') return isBare(b) && !a.foreign ? unknown() : null;
   if (a.kind === 'ref' && b.kind === 'ref') return a.id === b.id ? a : null;
   // One of two numbers is still one number, whichever it is.
   if (a.kind === 'int' && b.kind === 'int') return equal(a.dim, b.dim) === true ? a : int(symbol(`?@${freshId()}`));
@@ -223,6 +245,14 @@ function common(a: Value, b: Value): Value | null {
   }
   return null;
 }
+
+/** A tensor of which no more is known than that it is one. */
+const isBare = ({ shape, content, index, noised }: Tensor): boolean =>
+  !shape.exact &&
+  shape.head.length + shape.tail.length === 0 &&
+  content === 'data' &&
+  index.kind === 'unknown' &&
+  !noised;
 
 function eitherTensor(a: Tensor, b: Tensor): Tensor {
   const exact = a.shape.exact && b.shape.exact && a.shape.head.length === b.shape.head.length;
@@ -242,7 +272,9 @@ function eitherTensor(a: Tensor, b: Tensor): Tensor {
   const content =
     a.content === b.content ? a.content : a.content === 'random' || b.content === 'random' ? 'random' : 'data';
   const index = a.index.kind === b.index.kind ? a.index : { kind: 'unknown' as const };
-  return tensor(shape, { content, index });
+  const [own, other] = [a, b].map((t) => t.base ?? { id: t.id, label: t.label, front: 0, back: 0 });
+  const isSame = own?.id === other?.id && own?.front === other?.front && own?.back === other?.back;
+  return tensor(shape, { content, index, base: isSame ? (own ?? null) : null });
 }
 
 const contradicts = (a: readonly Condition[], b: readonly Condition[]): boolean =>
@@ -270,6 +302,15 @@ export function possible(value: Value, path: readonly Condition[]): readonly Opt
   if (value.kind !== 'union') return [{ value, when: [] }];
   const left = value.options.filter((o) => !contradicts(o.when, path));
   return left.length > 0 ? left : value.options;
+}
+
+/** What has attributes or items is not None, whatever else it may be. */
+export function something(value: Value): Value {
+  if (value.kind !== 'union') return value;
+  const options = value.options.filter((option) => option.value.kind !== 'none');
+  const [only] = options;
+  if (!only || options.length === value.options.length) return value;
+  return options.length === 1 ? only.value : { kind: 'union', options };
 }
 
 function hasUnion(values: readonly Value[]): boolean {

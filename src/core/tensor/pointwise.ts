@@ -169,7 +169,10 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form, noised });
   const full = values.filter((v) => rankOf(v.shape) !== 0);
   const picked = full.length === 1 ? (full[0]?.picked.map(mark) ?? []) : [];
-  return values.length === 1 ? { ...result, index: first.index, picked } : { ...result, picked };
+  if (values.length > 1) return { ...result, picked };
+  // Of one tensor alone: as many axes as that has, and as long, also where they are not known.
+  const base = first.shape.exact ? null : (first.base ?? { id: first.id, label: first.label, front: 0, back: 0 });
+  return { ...result, index: first.index, picked, base };
 }
 
 const withoutMaps = (shape: Shape): Shape => mapAxes(shape, (axis) => freeAxis(axis.dim));

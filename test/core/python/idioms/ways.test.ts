@@ -247,4 +247,44 @@ module Synthesizer(d):
         e = speaker.repeat_interleave(n, dim=1).reshape(b, speaker.size(1), n)  #! IKB101 -> fc
         return self.fc(torch.cat((x, e.transpose(1, 2)), 2))  #= fc
 `,
+  'keys that are None, given or computed': `
+from typing import Optional
+module Guided(d, generator):
+    self.generator = generator
+    def encode(self, prompt, keys: Optional[torch.Tensor], n, b, guided, dtype):
+        if guided and keys is None:
+            keys = self.text(prompt)[0]
+        if guided:
+            length = keys.shape[1]
+            keys = keys.to(dtype=dtype if dtype is not None else torch.float16)
+            keys = keys.repeat(1, n, 1).view(b * n, length, -1)  #! IKB201 -> generator
+        else:
+            keys = None
+        return keys
+    def forward(self, prompt, x, n, b, guided, dtype=None, keys: Optional[torch.Tensor] = None):
+        keys = self.encode(prompt, keys, n, b, guided, dtype)
+        return self.generator(x, encoder_hidden_states=keys)  #= generator
+`,
+  'sizes of what may be None': `
+from typing import Optional
+module Scorer(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, user: Optional[Tensor], items: Tensor):
+        b, n, _ = items.shape
+        user = user.repeat(1, n).view(b, n, user.shape[-1])  #! IKB101 -> fc
+        return self.fc(torch.cat([user, items], dim=-1))  #= fc
+`,
+  'a time among others, divided by how many there are': `
+from torch_scatter import scatter_sum
+module Atoms(d, steps, wide):
+    if wide:
+        betas = torch.linspace(0, 1, steps) ** 2
+    else:
+        betas = make_betas(steps)
+    self.count = betas.size(0)
+    self.fc = nn.Linear(d + 1, d)
+    def forward(self, atoms, batch, time_step=None):
+        time = (time_step / self.count)[batch].unsqueeze(-1)  #! IKB101 -> fc
+        return self.fc(torch.cat([atoms, time], -1))  #= fc
+`,
 });
