@@ -27,9 +27,9 @@ function networksAmong(init: FunctionModel, model: ClassModel): readonly string[
   });
 }
 
-/** `self.trans = transform`, and `self.trans(x)` somewhere. */
+/** `self.trans = transform`, and `self.trans(x)` somewhere, or `transform(x)` in a method that is handed it. */
 function isCalledLater(name: string, text: string): boolean {
-  if (text.includes(`self.${name}(`)) return true;
+  if (text.includes(`self.${name}(`) || (text.includes(` ${name}(`) && !text.includes(`def ${name}(`))) return true;
   const kept = new RegExp(`\\bself\\.(\\w+) *= *${name} *$`, 'm').exec(text)?.[1];
   return kept !== undefined && text.includes(`self.${kept}(`);
 }

@@ -253,4 +253,23 @@ module Model(d):
     def forward(self, x, retrieved):
         return self.decoder(x, encoder=self.encoder, retrieved=retrieved)
 `,
+  'a network that a method is handed from where the constructor kept it': `
+module Colour(d):
+    self.fc = nn.Linear(d + 3, 3)
+    def forward(self, x, rays):
+        return self.fc(torch.cat([x, rays], dim=-1))  #= fc
+class Renderer:
+    def __init__(self, nerf, samples):
+        self.nerf = nerf
+        self.samples = samples
+    def core(self, x, rays, nerf):
+        rays = rays[:, None, :].expand(x.shape[0], self.samples, 3).reshape(-1, 3)  #! IKB101 -> fc
+        return nerf(x.reshape(-1, x.shape[-1]), rays)
+    def render(self, x, rays):
+        return self.core(x, rays, self.nerf)
+class Runner:
+    def __init__(self):
+        self.nerf = Colour(8)
+        self.renderer = Renderer(self.nerf, 64)
+`,
 });
