@@ -98,6 +98,7 @@ export const asString = (value: Value | undefined): string | null => (value?.kin
 /** Several ints: `(2, 3)`, `2, 3`, a shape of known rank. Null when not known one by one. */
 export function asSizes(values: readonly Value[], run: Run, frame: Frame): readonly Value[] | null {
   const [only] = values;
+  if (values.length === 1 && only?.kind === 'unknown' && /(^|_)shape$/.test(only.label)) return null;
   if (values.length === 1 && only && only.kind !== 'int' && only.kind !== 'unknown') {
     const listed = run.items(only, frame);
     return listed && !listed.open ? listed.items : null;

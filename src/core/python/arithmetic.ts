@@ -40,7 +40,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   const right = asTensor(b, run);
   if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
   const place = placeOf(node);
-  if (sizes && operator !== '@') {
+  // What one divides by another is no size, and may well be a time step among others.
+  if (sizes && operator !== '@' && operator !== '/') {
     const dims = [a, b].map((v) =>
       v.kind === 'int' ? v.dim : v.kind === 'unknown' ? symbol(`${v.label || '?'}@${v.id}`) : null,
     );
@@ -122,7 +123,7 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
     const right = run.items(b, frame);
     if (left && !left.open && !right && b.kind === 'shape') return { ...tuple(left.items, true), rest: b.of };
     if (!left || !right)
-      return isList(a) && isList(b) ? unknown() : a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown();
+      return a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown(isOfSizes(left ?? right) ? 'shape' : '');
     const items = [...left.items, ...right.items];
     const open = left.open || right.open;
     return a.kind === 'tuple' || a.kind === 'shape'
@@ -141,6 +142,10 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
   if (times && list.kind === 'ref') return allocate({ kind: 'list', items, open, tag: 'list', times }, frame);
   return list.kind === 'tuple' ? tuple(items, open) : allocate({ kind: 'list', items, open, tag: 'list' }, frame);
 }
+
+/** `x.shape[:-1] + (h, d)` of an unknown rank: the shape of something. */
+const isOfSizes = (listed: { readonly items: readonly Value[] } | null): boolean =>
+  listed?.items.some((item) => item.kind === 'int') ?? false;
 
 export function unary(value: Value, negative: boolean, node: Node): Value {
   if (value.kind === 'int') return negative ? int(subtract(constant(0), value.dim)) : value;

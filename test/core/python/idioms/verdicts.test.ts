@@ -133,4 +133,13 @@ module Links(d):
         src, dst = edge_index
         return self.fc(h[src] * h[dst])
 `,
+  'one size more than a shape of unknown rank has': `
+def turn(poses, others):
+    return others[..., :3, :3].matmul(poses[..., :3, :3])
+def place(cameras, poses, others):
+    grid = cameras.grid()
+    grid = grid.reshape(grid.shape[:2] + (1,) * len(others.shape[:-1]) + (2,))
+    grid = grid.expand(grid.shape[:2] + others.shape[:-1] + (2,))
+    return turn(poses.broadcast_to(grid.shape[:-1] + (3, 4)), others)
+`,
 });
