@@ -1,7 +1,7 @@
 /** The imports of a text, without a parse: enough to tell whether anything that it imports is worth one. */
 import type { ImportBinding } from './model';
 
-const IMPORT = /^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))/gm;
+const IMPORT = /^[ \t]*(?:from[ \t]+(\.+[ \t]+[\w.]+|[\w.]+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))/gm;
 const ITEM = /^\s*([\w.]+)(?:\s+as\s+(\w+))?/;
 
 /** Names that import statements of a text bind; those in strings and comments may be among them. */
@@ -13,7 +13,8 @@ export function importsOf(text: string): ReadonlyMap<string, ImportBinding> {
       const [, name, alias] = ITEM.exec(item) ?? [];
       if (name === undefined) continue;
       const first = name.split('.')[0] ?? name;
-      if (module !== undefined) names.set(alias ?? name, { kind: 'import', module, name });
+      if (module !== undefined)
+        names.set(alias ?? name, { kind: 'import', module: module.replace(/[ \t]/g, ''), name });
       else names.set(alias ?? first, { kind: 'import', module: alias === undefined ? first : name, name: null });
     }
   }
