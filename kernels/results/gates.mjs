@@ -89,6 +89,8 @@ for (const type of ['bf16', 'fp16']) {
   }
   const [uneven, even] = [`attention-uneven-unsorted-${type}`, `attention-s2048-${type}`];
   atLeast(0.95, `${uneven}: TFLOP/s over those of equal groups`, (regime) => teraflops(uneven, OURS, regime) / teraflops(even, OURS, regime));
+  const rivals = ['torch-varlen', 'upstream-triton'];
+  atLeast(1.5, `${uneven}: the best of varlen_attn and Triton over it`, (regime) => Math.min(...rivals.map((id) => timeOf(uneven, id, regime))) / timeOf(uneven, OURS, regime));
   for (const name of [`attention-d64-${type}`, `attention-gqa-${type}`]) {
     const folded = (regime) => Math.min(timeOf(name, 'torch-folded-flash', regime) ?? Infinity, timeOf(name, 'torch-folded-cudnn', regime) ?? Infinity);
     atLeast(1, `${name}: folded SDPA, the faster of both, over it`, (regime) => folded(regime) / timeOf(name, OURS, regime));
