@@ -10,6 +10,7 @@ import type { Edit } from './edit';
 import { type Call, callOf, unwrap } from './expression';
 import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
 import { overlap, pathOf } from './disturbance';
+import { addTo } from './file-index';
 
 /** Conditions for the tensors that the new text multiplies and that the function writes into afterwards. */
 export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readonly string[] {
@@ -60,21 +61,42 @@ function writeBehind(path: string, sink: Node, scope: Node): Node | null {
     );
   const isAfter = (node: Node): boolean =>
     isLater(node) || loops.some((loop) => within(loop, node) && !within(sink, node));
-  const written = all.find(
-    (one) => isMutation(one) && isWritten(one) && isAfter(one) && overlap(pathOf(one), path) && !isBoundAgain(one),
-  );
+  const { names, calls } = writesIn(scope);
+  const written = names.get(root)?.find((one) => isAfter(one) && overlap(pathOf(one), path) && !isBoundAgain(one));
   if (written) return written;
-  let found: Node | null = null;
-  visit(scope, (node) => {
-    const call = found || node.start < sink.end ? null : callOf(node);
-    if (!call) return;
-    const { writes, sets } = doingsOf(call);
-    if (!writes) return;
-    const given = [...(call.receiver ? [call.receiver] : []), ...call.positional, ...call.keywords.values()];
-    const named = all.some((one) => given.some((argument) => within(argument, one)) && overlap(pathOf(one), path));
-    const own = path.startsWith('self.') && sets.has(path.split('.')[1] ?? '');
-    if ((own || (named && root !== 'self')) && !isBoundAgain(node)) found = node;
+  const call = calls.find((one) => {
+    if (one.node.start < sink.end) return false;
+    const given = [...(one.receiver ? [one.receiver] : []), ...one.positional, ...one.keywords.values()];
+    const named = all.some((name) => given.some((argument) => within(argument, name)) && overlap(pathOf(name), path));
+    const own = path.startsWith('self.') && doingsOf(one).sets.has(path.split('.')[1] ?? '');
+    return (own || (named && root !== 'self')) && !isBoundAgain(one.node);
   });
+  return call?.node ?? null;
+}
+
+interface Writes {
+  /** Names that are written into, each where it is. */
+  readonly names: ReadonlyMap<string, readonly Node[]>;
+  /** Calls of what writes into tensors. */
+  readonly calls: readonly Call[];
+}
+
+/** Looked for once per function, since every rewrite in it asks. */
+const known = new WeakMap<Node, Writes>();
+
+function writesIn(scope: Node): Writes {
+  const before = known.get(scope);
+  if (before) return before;
+  const names = new Map<string, Node[]>();
+  const calls: Call[] = [];
+  visit(scope, (node) => {
+    const call = callOf(node);
+    if (call && doingsOf(call).writes) calls.push(call);
+    if (node.kind !== 'identifier' || node.field === 'attribute' || !isMutation(node) || !isWritten(node)) return;
+    addTo(names, textOf(node), node);
+  });
+  const found = { names, calls };
+  known.set(scope, found);
   return found;
 }
 

@@ -2,6 +2,7 @@
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, statementOf, lineOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
+import { MOST_BLOCKS } from '../rules/bench-hint';
 import { conditionsOfDtypes, isWhole, mixedPrecision } from './dtypes';
 import { flat, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
@@ -83,6 +84,7 @@ function readOperands(match: Match, draft: Draft) {
   const operands = sink.operands ?? elements(list);
   if (!list || !operands) refuse(`the list that line ${lineOf(call.node)} concatenates is not written out there`);
   if (operands.length !== form.blocks.length) refuse('the concatenation is nested in another one');
+  if (operands.length > MOST_BLOCKS) refuse(`the concatenation has more than ${MOST_BLOCKS} blocks`);
 
   const whole = operands.find(isWhole);
   if (whole) refuse(`\`${shortly(whole)}\` may hold integers or booleans, which only the concatenation converts`);

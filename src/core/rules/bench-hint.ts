@@ -3,6 +3,9 @@ import type { BenchHint } from '../finding';
 import type { AttentionFacts, FormBlock, Match } from '../judge/match';
 import { type Dim, add, multiply, ZERO } from '../tensor/dim';
 
+/** Blocks that the bundled kernels take. More were written by a program, and each finding among them would look through them all. */
+export const MOST_BLOCKS = 64;
+
 /** Null where no arm fits; sizes that are not known are null. */
 export function benchHint(match: Match): BenchHint | null {
   const [replica] = match.replicas;
@@ -38,6 +41,7 @@ function widths({ form }: Match): { readonly Ku: Dim; readonly Kc: Dim } {
   const isReplicated = ({ terms }: FormBlock) => terms.every(({ replicated }) => replicated);
   const total = (list: readonly FormBlock[]): Dim => list.reduce<Dim>((sum, { width }) => add(sum, width), ZERO);
   if (blocks.length === 0) return { Ku: null, Kc: ZERO };
+  if (blocks.length > MOST_BLOCKS) return { Ku: null, Kc: null };
   return { Ku: total(blocks.filter(isReplicated)), Kc: total(blocks.filter((block) => !isReplicated(block))) };
 }
 

@@ -71,6 +71,26 @@ describe('rewrites: blocks that a concatenation converts', () => {
   check('both in half precision', forward('item.half()', 'user = user.half()'), { tier: 'safe' });
 });
 
+describe('rewrites: concatenations that a program has written', () => {
+  const product = 'return self.fc(torch.cat([';
+  const many = Array.from({ length: 150 }, () => 'user.repeat_interleave(n, dim=0)').join(', ');
+  it('of hundreds of blocks', async function () {
+    this.timeout(20_000); // Took half a minute where each copy looked through all blocks for its rewrites.
+    await expectRewrite(modelText({ forward: [`${product}${many}, item], dim=-1))`] }), 'decompose', {
+      tier: 'none',
+      reason: /has more than 64 blocks/,
+    });
+  });
+  it('hundreds of them in one function', async function () {
+    this.timeout(20_000);
+    const forward = Array.from({ length: 200 }, () => `z = self.fc(torch.cat([user.repeat(n, 1), item], dim=-1))`);
+    await expectRewrite(modelText({ forward: [...forward, 'item.mul_(2)', 'return z'] }), 'decompose', {
+      tier: 'suggestion',
+      reason: /writes into `item`/,
+    });
+  });
+});
+
 describe('rewrites: blocks of a type that the text does not tell', () => {
   const untold: Expected = { tier: 'suggestion', reason: /^`other` holds floating-point numbers\.$/ };
   const safe: Expected = { tier: 'safe' };
