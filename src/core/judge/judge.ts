@@ -2,7 +2,6 @@
 import { bound, costOf, factors, renamed } from '../cost/cost';
 import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
-import { negated } from '../python/condition';
 import { conditionText } from '../python/state';
 import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, isOne, valueOf } from '../tensor/dim';
@@ -54,7 +53,6 @@ export function createJudge(): Judge {
         for (const hit of operand.hits) {
           const { origin } = hit.replica;
           const when = conditionsOf(event, hit);
-          if (isImpossible(when)) continue;
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const materialized = hit.replica.written !== null || hit.copiedInside;
           const candidate = {
@@ -121,10 +119,6 @@ function conditionsOf(event: SinkEvent, hit: SinkHit): readonly string[] {
     ? [...when, ...between(path.map(conditionText), origin, event.node).filter((c) => !when.includes(c))]
     : when;
 }
-
-/** Made on one branch and multiplied on its opposite. */
-const isImpossible = (when: readonly string[]): boolean =>
-  when.length > 1 && when.some((text) => when.includes(negated(text)));
 
 const isGuarded = ({ node, frame }: SinkEvent): boolean =>
   standing(frame.state.path.map(conditionText), [node]).length > 0;

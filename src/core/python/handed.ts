@@ -3,6 +3,7 @@ import { parametersOf } from './arguments';
 import { alike } from './builtins';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
+import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
 import { unknown } from './state';
@@ -12,6 +13,7 @@ const MAX_CONSTRUCTIONS = 6;
 const MAX_KINDS = 4;
 /** Assignments of local names to each other that are followed. */
 const MAX_STEPS_BACK = 4;
+const MAX_NAME = 60;
 
 /** Names under which networks are handed over, of those that are not annotated and not called in the class itself. */
 const NETWORK =
@@ -23,15 +25,22 @@ function networksAmong(init: FunctionModel, model: ClassModel): readonly string[
   return parametersOf(init).flatMap(({ name, kind, annotation, fallback }) => {
     if (kind !== 'plain' || name === 'self' || (fallback !== null && fallback.kind !== 'none')) return [];
     if (annotation !== null && !/Module|Callable|Any$/.test(annotation)) return [];
-    return annotation?.includes('Module') || NETWORK.test(name) || isCalledLater(name, text) ? [name] : [];
+    return annotation?.includes('Module') || NETWORK.test(name) || isCalledLater(name, text, model) ? [name] : [];
   });
 }
 
-/** `self.trans = transform`, and `self.trans(x)` somewhere, or `transform(x)` in a method that is handed it. */
-function isCalledLater(name: string, text: string): boolean {
+/**
+ * `transform(x)` in a method that is handed it, or `self.trans = transform`, and `self.trans(x)` in a method that makes copies:
+ * other files are asked for no less.
+ */
+function isCalledLater(name: string, text: string, { methods }: ClassModel): boolean {
   if (text.includes(`self.${name}(`) || (text.includes(` ${name}(`) && !text.includes(`def ${name}(`))) return true;
-  const kept = new RegExp(`\\bself\\.(\\w+) *= *${name} *$`, 'm').exec(text)?.[1];
-  return kept !== undefined && text.includes(`self.${kept}(`);
+  const at = text.indexOf(`= ${name}\n`);
+  const kept = at < 0 ? undefined : /\bself\.(\w+) $/.exec(text.slice(Math.max(0, at - MAX_NAME), at))?.[1];
+  return (
+    kept !== undefined &&
+    [...methods.values()].some((method) => producesReplicas(method) && textOf(method.node).includes(`self.${kept}(`))
+  );
 }
 
 /** By parameter, where all that is known of it are modules; each of several with the condition that it is this one. */

@@ -316,6 +316,10 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   const axis = rank !== null && dim < 0 ? dim + rank : dim;
   const mark = writtenAt(place, 'cat writes the copy');
   const blocks: Block[] = [];
+  // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.
+  // Padded with a constant, they are one kind.
+  const kinds = ranked.filter((value) => holdsCopies(value, axis)).length;
+  const isRows = kinds > 1 || (kinds > 0 && ranked.every(({ content }) => content !== 'constant'));
   for (const value of ranked) {
     const at = position(value.shape, axis) ?? axis;
     const width = axisAt(value, at).dim;
@@ -324,9 +328,7 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
     else if (inner && inner.axis === null && inner.blocks.length === 1) {
       blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
     } else {
-      // Rows that are concatenations themselves keep their blocks, along the other axis.
-      const isJoined = inner !== null && inner.axis !== null && inner.blocks.length > 1;
-      const atom = { ...mapReplicas(value, mark), form: isJoined ? inner : null };
+      const atom = { ...mapReplicas(value, mark), form: isRows && holdsCopies(value, at) ? inner : null };
       blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
     }
   }
@@ -341,6 +343,14 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
     form: blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
   });
 }
+
+/** Joined along another axis, of blocks among which there are copies. */
+const holdsCopies = ({ form }: Tensor, axis: number): boolean =>
+  form !== null &&
+  form.axis !== null &&
+  form.axis !== axis &&
+  form.blocks.length > 1 &&
+  form.blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica)));
 
 /** `sure`: operands with copies whose rank is known where that of the first is not, and says what sizes are called. */
 function concatShape(

@@ -36,24 +36,6 @@ module Forecast(d):
         new = torch.cat([blank, series[:, :, None, :].expand(b, -1, future, -1)], dim=3)  #! IKB101 -> fc
         return self.fc(torch.cat([old, new], dim=2))  #= fc
 `,
-  'not what a branch replaces, on its opposite': `
-from elsewhere import Mixer
-
-module Two(d):
-    self.mixer = Mixer(d)
-    self.b = nn.Linear(d, d)
-    def forward(self, seen, series, n, plain):
-        if not plain:
-            x = torch.cat([seen, series.unsqueeze(1).expand(-1, n, -1)], dim=-1)
-        if not plain:
-            x = self.mixer(x)
-        if plain:
-            x = None
-        plain = False
-        return self.score(x)
-    def score(self, x):
-        return self.b(x)
-`,
   'the decoder of a transformer': `
 module Forecast(d):
     self.transformer = nn.Transformer(d_model=d)
