@@ -14,6 +14,7 @@ import {
   replicasOf,
   tensor,
   withoutReplicas,
+  carriesReplica,
 } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
@@ -138,6 +139,12 @@ const filled = (value: Value): Value =>
     ? { ...value, shape: withoutReplicas(value.shape), content: 'constant', uniform: true }
     : value;
 
+/** `F.dropout(x, 0.1)`: without its third argument it drops in evaluation, too, and copies are different from then on. */
+function alwaysDrops(args: Args): boolean {
+  const training = argumentNode(args, 2, 'training');
+  return !args.open && (training === null || textOf(training) === 'True');
+}
+
 /** Operators whose first argument is the tensor. */
 function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, place: Place): Value {
   const number = (at: number, ...keywords: string[]): number | null => asNumber(argument(args, at, ...keywords));
@@ -182,6 +189,8 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return { ...mapReplicas(t, mark), id: tensor(t.shape).id, storage: tensor(t.shape).id, place, label: '' };
     }
     case 'same':
+      if (operator.name === 'dropout' && !layer && carriesReplica(t) && alwaysDrops(args))
+        return tensor(withoutReplicas(t.shape), { place, noised: true });
       return operator.name === 'dropout' ? { ...worked(t, place), place } : { ...t, place: t.place ?? place };
     case 'expand': {
       const leading = leadingSizes(args);

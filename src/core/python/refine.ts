@@ -1,5 +1,5 @@
 /** What a condition says of the values on its branch. */
-import { withRank } from '../tensor/shape';
+import { carriesReplica, withRank } from '../tensor/shape';
 import { asTensor } from './access';
 import type { Frame, Run } from './run';
 import { type Node, childOf, textOf } from './syntax';
@@ -15,22 +15,23 @@ interface Said {
 
 const said = new WeakMap<Node, Said>();
 
-export function refine(test: Node, holds: boolean, frame: Frame, run: Run): void {
+/** `asserted`: by an `assert`, which is no branch; what is copied stays as it was followed so far. */
+export function refine(test: Node, holds: boolean, frame: Frame, run: Run, asserted = false): void {
   let known = said.get(test);
   if (!known) said.set(test, (known = { none: noneIn(test), ranks: conjuncts(test).flatMap(rankIn) }));
   if (known.none) refineNone(known.none.name, known.none.present === holds, frame);
   if (!holds) return;
   for (const { name, rank } of known.ranks) {
     const value = frame.state.names.get(name);
-    if (value) frame.state.names.set(name, ofRank(value, rank, run));
+    if (value) frame.state.names.set(name, ofRank(value, rank, run, asserted));
   }
 }
 
-function ofRank(value: Value, rank: number, run: Run): Value {
+function ofRank(value: Value, rank: number, run: Run, asserted: boolean): Value {
   if (value.kind === 'union')
-    return { ...value, options: value.options.map((o) => ({ ...o, value: ofRank(o.value, rank, run) })) };
+    return { ...value, options: value.options.map((o) => ({ ...o, value: ofRank(o.value, rank, run, asserted) })) };
   const t = asTensor(value, run);
-  const shape = t ? withRank(t, rank) : null;
+  const shape = t && !(asserted && carriesReplica(t)) ? withRank(t, rank) : null;
   return t && shape ? { ...t, shape } : value;
 }
 

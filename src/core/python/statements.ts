@@ -75,7 +75,7 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
     case 'assert_statement': {
       const [test] = node.children;
       if (test) run.evaluate(test, frame);
-      if (test) refine(test, true, frame, run);
+      if (test) refine(test, true, frame, run, true);
       return 'next';
     }
     case 'function_definition':

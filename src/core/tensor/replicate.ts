@@ -213,6 +213,7 @@ export function repeatInterleave(
   countsText: string,
   place: Place,
 ): Tensor {
+  if (repeats !== 'counts' && isOne(repeats)) return fresh(t, t.shape, place);
   const shape = reaching(t, axis);
   const at = position(shape, axis);
   if (at === null) return tensor(shape, { place });

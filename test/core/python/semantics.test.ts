@@ -254,6 +254,15 @@ const CLEAN: Readonly<Record<string, string>> = {
   'noise added': `
         u = user.repeat(n, 1)
         return self.fc(u + torch.randn_like(u))`,
+  'dropped, in evaluation too': `
+        u = user.repeat(n, 1)
+        return self.fc(F.dropout(u, 0.1))`,
+  'dropped on request': `
+        u = user.repeat(n, 1)
+        return self.fc(F.dropout(u, p=0.1, training=True))`,
+  'repeated once': `
+        u = user.repeat_interleave(1, dim=0)
+        return self.fc(u)`,
   'noise multiplied': `
         s = user.repeat(n, 1) * torch.randn(n, 8)
         return self.fc(s)`,

@@ -120,6 +120,27 @@ module Process(d):
         z = torch.stack([z] * x.shape[-2], dim=-2)  #! IKB101 -> out
         return self.out(torch.cat([z, x], -1))  #= out
 `,
+  'that an assertion states of copies': `
+class Stacked(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.n = n
+        self.weight = nn.Parameter(torch.empty(n, 2 * d, d))
+    def forward(self, state, action):
+        x = torch.cat([state, action], dim=-1)
+        if x.dim() != 3:
+            x = x.unsqueeze(0).repeat_interleave(self.n, dim=0)  #! IKB301 -> weight
+        assert x.dim() == 3
+        return x @ self.weight  #= weight
+
+module Learner(d):
+    self.critic = Stacked(d, 10)
+    def forward(self, state, action):
+        n = self.critic.n
+        state = state.unsqueeze(0).repeat_interleave(n, dim=0)  #! IKB301 -> weight
+        action = action.unsqueeze(0).repeat_interleave(n, dim=0).requires_grad_(True)
+        return self.critic(state, action)
+`,
   'that an assertion states': `
 module Pooling(d):
     self.fc = nn.Conv1d(2 * d, d, kernel_size=1)
