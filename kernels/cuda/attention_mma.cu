@@ -5,8 +5,9 @@
 // copy of the next K under the softmax and P V. Online softmax in fp32, P rounded to T.
 //
 // Width = D rounded up to 64, 128, 192 or 256; columns past D are zeros. Blocks of 64 keys, of 32 where Width > 128, so that
-// the accumulators fit. Shared memory: 64 + 2 x keys rows of Width: 24, 48, 48, 64 KB. 16-byte chunks of a row are swizzled:
-// chunk c of row r lies at c ^ (r % 8).
+// the accumulators fit. Shared memory: 64 + 2 x keys rows of Width, one stage: 24, 48, 48, 64 KB. Registers: 168, 249, 250, 254 at
+// most.
+// 16-byte chunks of a row are swizzled: chunk c of row r lies at c ^ (r % 8).
 #include "attention.h"
 #include "ptx.cuh"
 

@@ -3,7 +3,7 @@
 // mma.sync m16n8k16 with fp32 accumulators; operands arrive by cp.async in a ring of stages; fragments are loaded a step of 16
 // ahead of the products that use them. Two tiles:
 //   large  128 x 128 x 64, 4 warps of 64 x 64, 3 stages x 32 KiB = 96 KiB, 255 registers, 2 blocks a multiprocessor on sm_90
-//   small   32 x  64 x 64, 4 warps of 16 x 32, 6 stages x 12 KiB = 72 KiB: few rows, long K (the user part)
+//   small   32 x  64 x 64, 4 warps of 16 x 32, 6 stages x 12 KiB = 72 KiB, 86 registers: few rows, long K (the user part)
 // Any m, n, k: tails are zero-filled on the way in and not written on the way out. Rows that are not 16-byte aligned arrive in
 // pieces of 4 bytes (cp.async) or 2 (through registers).
 // Shared memory rows are swizzled in 16-byte chunks so that ldmatrix and the copies are free of bank conflicts.

@@ -1,7 +1,7 @@
 // Memory-bound helpers: packing the weight, writing the replica (stage 0), adding looked-up rows (stages 1 and 2).
 //
 // One row per block of grid.x (strided) and consecutive threads on consecutive 16-byte groups; rows or widths that do not allow
-// that are moved element by element (V = 1).
+// that are moved element by element (V = 1). At most 40 registers; no shared memory.
 #include "layout.h"
 
 #include "activation.cuh"

@@ -6,7 +6,7 @@
 // over its 16 columns: a[0], a[1] hold rows +0, +8 of columns 0..7, a[2], a[3] those of columns 8..15, two packed each.
 #pragma once
 
-#include "ptx.cuh"
+#include "hopper.cuh"
 
 namespace ptx {
 
@@ -50,90 +50,6 @@ struct Wgmma;
 #define IKBO_NAMES_29 "%116, %117, %118, %119"
 #define IKBO_NAMES_30 "%120, %121, %122, %123"
 #define IKBO_NAMES_31 "%124, %125, %126, %127"
-
-template <>
-struct Wgmma<8> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[4], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 "}, "
-                         "%4, %5, p, 1, 1, %7, %8;\n}"
-                         : IKBO_REGISTERS(0)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 "}, "
-                         "%4, %5, p, 1, 1, %7, %8;\n}"
-                         : IKBO_REGISTERS(0)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[4], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 "}, "
-                         "{%4, %5, %6, %7}, %8, p, 1, 1, %10;\n}"
-                         : IKBO_REGISTERS(0)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 "}, "
-                         "{%4, %5, %6, %7}, %8, p, 1, 1, %10;\n}"
-                         : IKBO_REGISTERS(0)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
-struct Wgmma<16> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[8], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 "}, "
-                         "%8, %9, p, 1, 1, %11, %12;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 "}, "
-                         "%8, %9, p, 1, 1, %11, %12;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[8], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 "}, "
-                         "{%8, %9, %10, %11}, %12, p, 1, 1, %14;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 "}, "
-                         "{%8, %9, %10, %11}, %12, p, 1, 1, %14;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
 
 template <>
 struct Wgmma<32> {
@@ -262,48 +178,6 @@ struct Wgmma<96> {
 };
 
 template <>
-struct Wgmma<112> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[56], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %58, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 "}, "
-                         "%56, %57, p, 1, 1, %59, %60;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %58, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 "}, "
-                         "%56, %57, p, 1, 1, %59, %60;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[56], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %61, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 "}, "
-                         "{%56, %57, %58, %59}, %60, p, 1, 1, %62;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %61, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 "}, "
-                         "{%56, %57, %58, %59}, %60, p, 1, 1, %62;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
 struct Wgmma<128> {
     template <typename T, Major A, Major B>
     static IKBO_DEVICE void ss(float (&d)[64], uint64_t a, uint64_t b, int accumulate) {
@@ -340,90 +214,6 @@ struct Wgmma<128> {
                          IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 "}, "
                          "{%64, %65, %66, %67}, %68, p, 1, 1, %70;\n}"
                          : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
-struct Wgmma<144> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[72], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %74, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 "}, "
-                         "%72, %73, p, 1, 1, %75, %76;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %74, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 "}, "
-                         "%72, %73, p, 1, 1, %75, %76;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[72], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %77, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 "}, "
-                         "{%72, %73, %74, %75}, %76, p, 1, 1, %78;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %77, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 "}, "
-                         "{%72, %73, %74, %75}, %76, p, 1, 1, %78;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
-struct Wgmma<152> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[76], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %78, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n152k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 "}, "
-                         "%76, %77, p, 1, 1, %79, %80;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %78, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n152k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 "}, "
-                         "%76, %77, p, 1, 1, %79, %80;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[76], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %81, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n152k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 "}, "
-                         "{%76, %77, %78, %79}, %80, p, 1, 1, %82;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %81, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n152k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 "}, "
-                         "{%76, %77, %78, %79}, %80, p, 1, 1, %82;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72)
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
         }
     }
@@ -472,48 +262,6 @@ struct Wgmma<160> {
 };
 
 template <>
-struct Wgmma<176> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[88], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %90, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 "}, "
-                         "%88, %89, p, 1, 1, %91, %92;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %90, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 "}, "
-                         "%88, %89, p, 1, 1, %91, %92;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[88], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %93, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 "}, "
-                         "{%88, %89, %90, %91}, %92, p, 1, 1, %94;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %93, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 "}, "
-                         "{%88, %89, %90, %91}, %92, p, 1, 1, %94;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
 struct Wgmma<192> {
     template <typename T, Major A, Major B>
     static IKBO_DEVICE void ss(float (&d)[96], uint64_t a, uint64_t b, int accumulate) {
@@ -556,90 +304,6 @@ struct Wgmma<192> {
 };
 
 template <>
-struct Wgmma<208> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[104], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %106, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 "}, "
-                         "%104, %105, p, 1, 1, %107, %108;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %106, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 "}, "
-                         "%104, %105, p, 1, 1, %107, %108;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[104], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %109, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 "}, "
-                         "{%104, %105, %106, %107}, %108, p, 1, 1, %110;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %109, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 "}, "
-                         "{%104, %105, %106, %107}, %108, p, 1, 1, %110;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
-struct Wgmma<216> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[108], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %110, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n216k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 "}, "
-                         "%108, %109, p, 1, 1, %111, %112;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %110, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n216k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 "}, "
-                         "%108, %109, p, 1, 1, %111, %112;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[108], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %113, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n216k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 "}, "
-                         "{%108, %109, %110, %111}, %112, p, 1, 1, %114;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %113, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n216k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 "}, "
-                         "{%108, %109, %110, %111}, %112, p, 1, 1, %114;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
 struct Wgmma<224> {
     template <typename T, Major A, Major B>
     static IKBO_DEVICE void ss(float (&d)[112], uint64_t a, uint64_t b, int accumulate) {
@@ -676,48 +340,6 @@ struct Wgmma<224> {
                          IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 ", " IKBO_NAMES_27 "}, "
                          "{%112, %113, %114, %115}, %116, p, 1, 1, %118;\n}"
                          : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104), IKBO_REGISTERS(108)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        }
-    }
-};
-
-template <>
-struct Wgmma<240> {
-    template <typename T, Major A, Major B>
-    static IKBO_DEVICE void ss(float (&d)[120], uint64_t a, uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %122, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 ", " IKBO_NAMES_27 ", " IKBO_NAMES_28 ", " IKBO_NAMES_29 "}, "
-                         "%120, %121, p, 1, 1, %123, %124;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104), IKBO_REGISTERS(108), IKBO_REGISTERS(112), IKBO_REGISTERS(116)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %122, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 ", " IKBO_NAMES_27 ", " IKBO_NAMES_28 ", " IKBO_NAMES_29 "}, "
-                         "%120, %121, p, 1, 1, %123, %124;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104), IKBO_REGISTERS(108), IKBO_REGISTERS(112), IKBO_REGISTERS(116)
-                         : "l"(a), "l"(b), "r"(accumulate), "n"(int(A)), "n"(int(B)));
-        }
-    }
-    template <typename T, Major B>
-    static IKBO_DEVICE void rs(float (&d)[120], const uint32_t (&a)[4], uint64_t b, int accumulate) {
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %125, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 ", " IKBO_NAMES_27 ", " IKBO_NAMES_28 ", " IKBO_NAMES_29 "}, "
-                         "{%120, %121, %122, %123}, %124, p, 1, 1, %126;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104), IKBO_REGISTERS(108), IKBO_REGISTERS(112), IKBO_REGISTERS(116)
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
-        } else {
-            static_assert(std::is_same_v<T, __half>);
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %125, 0;\n"
-                         "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16 {"
-                         IKBO_NAMES_0 ", " IKBO_NAMES_1 ", " IKBO_NAMES_2 ", " IKBO_NAMES_3 ", " IKBO_NAMES_4 ", " IKBO_NAMES_5 ", " IKBO_NAMES_6 ", " IKBO_NAMES_7 ", " IKBO_NAMES_8 ", " IKBO_NAMES_9 ", " IKBO_NAMES_10 ", " IKBO_NAMES_11 ", " IKBO_NAMES_12 ", " IKBO_NAMES_13 ", " IKBO_NAMES_14 ", " IKBO_NAMES_15 ", " IKBO_NAMES_16 ", " IKBO_NAMES_17 ", " IKBO_NAMES_18 ", " IKBO_NAMES_19 ", " IKBO_NAMES_20 ", " IKBO_NAMES_21 ", " IKBO_NAMES_22 ", " IKBO_NAMES_23 ", " IKBO_NAMES_24 ", " IKBO_NAMES_25 ", " IKBO_NAMES_26 ", " IKBO_NAMES_27 ", " IKBO_NAMES_28 ", " IKBO_NAMES_29 "}, "
-                         "{%120, %121, %122, %123}, %124, p, 1, 1, %126;\n}"
-                         : IKBO_REGISTERS(0), IKBO_REGISTERS(4), IKBO_REGISTERS(8), IKBO_REGISTERS(12), IKBO_REGISTERS(16), IKBO_REGISTERS(20), IKBO_REGISTERS(24), IKBO_REGISTERS(28), IKBO_REGISTERS(32), IKBO_REGISTERS(36), IKBO_REGISTERS(40), IKBO_REGISTERS(44), IKBO_REGISTERS(48), IKBO_REGISTERS(52), IKBO_REGISTERS(56), IKBO_REGISTERS(60), IKBO_REGISTERS(64), IKBO_REGISTERS(68), IKBO_REGISTERS(72), IKBO_REGISTERS(76), IKBO_REGISTERS(80), IKBO_REGISTERS(84), IKBO_REGISTERS(88), IKBO_REGISTERS(92), IKBO_REGISTERS(96), IKBO_REGISTERS(100), IKBO_REGISTERS(104), IKBO_REGISTERS(108), IKBO_REGISTERS(112), IKBO_REGISTERS(116)
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(int(B)));
         }
     }

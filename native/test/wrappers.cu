@@ -1,4 +1,5 @@
-// One small kernel for each group of wrappers in kernels/cuda/ptx.cuh and wgmma.cuh; wrappers_test.cc says what each must give.
+// One small kernel for each group of wrappers in kernels/cuda (ptx.cuh, hopper.cuh, wgmma.cuh); wrappers_test.cc says what each must
+// give.
 #include "wgmma.cuh"
 
 using namespace ptx;
@@ -166,27 +167,18 @@ IKBO_DEVICE void convert(const float *in, uint32_t *packed, float *out) {
 // First letter: how A lies (k, m: MN-major, r: registers); second: how B lies.
 #define IKBO_N(n)                                                                                                      \
     IKBO_MULTIPLY(multiply_bf16_kk_##n, __nv_bfloat16, n, Major::K, Major::K, false)                                   \
-    IKBO_MULTIPLY(multiply_bf16_mk_##n, __nv_bfloat16, n, Major::MN, Major::K, false)
+    IKBO_MULTIPLY(multiply_bf16_mk_##n, __nv_bfloat16, n, Major::MN, Major::K, false)                                  \
+    IKBO_MULTIPLY(multiply_fp16_kk_##n, __half, n, Major::K, Major::K, false)                                          \
+    IKBO_MULTIPLY(multiply_fp16_mk_##n, __half, n, Major::MN, Major::K, false)
 #define IKBO_N_OF_BLOCKS(n)                                                                                            \
     IKBO_N(n)                                                                                                          \
-    IKBO_MULTIPLY(multiply_fp16_kk_##n, __half, n, Major::K, Major::K, false)                                          \
-    IKBO_MULTIPLY(multiply_fp16_mk_##n, __half, n, Major::MN, Major::K, false)                                         \
     IKBO_MULTIPLY(multiply_bf16_km_##n, __nv_bfloat16, n, Major::K, Major::MN, false)                                  \
     IKBO_MULTIPLY(multiply_bf16_rm_##n, __nv_bfloat16, n, Major::K, Major::MN, true)                                   \
     IKBO_MULTIPLY(multiply_fp16_rm_##n, __half, n, Major::K, Major::MN, true)
-IKBO_N(8)
-IKBO_N(16)
 IKBO_N(32)
 IKBO_N(96)
-IKBO_N(112)
-IKBO_N(144)
-IKBO_N(152)
 IKBO_N(160)
-IKBO_N(176)
-IKBO_N(208)
-IKBO_N(216)
 IKBO_N(224)
-IKBO_N(240)
 IKBO_N_OF_BLOCKS(64)
 IKBO_N_OF_BLOCKS(128)
 IKBO_N_OF_BLOCKS(192)

@@ -1,5 +1,5 @@
-// Each wrapper of kernels/cuda/ptx.cuh and wgmma.cuh by itself, on data whose result is exact: where every element of a copied
-// box lands, what every register of a fragment holds, what a barrier says at each of its phases. Needs a Hopper GPU.
+// Each wrapper of kernels/cuda (ptx.cuh, hopper.cuh, wgmma.cuh) by itself, on data whose result is exact: where every element of a
+// copied box lands, what every register of a fragment holds, what a barrier says at each of its phases. Needs a Hopper GPU.
 #include <array>
 #include <cstring>
 #include <functional>
@@ -98,9 +98,9 @@ TEST_F(Wrappers, WgmmaOfEveryShapeAndLayout) {
         return result;
     };
     for (const int32_t dtype : {IKBO_BF16, IKBO_FP16})
-        for (const uint32_t n : {8u, 16u, 32u, 64u, 96u, 112u, 128u, 144u, 152u, 160u, 176u, 192u, 208u, 216u, 224u, 240u, 256u})
+        for (const uint32_t n : {32u, 64u, 96u, 128u, 160u, 192u, 224u, 256u})
             for (const std::string lies : {"kk", "mk", "km", "rm"}) {
-                if (n % 64 != 0 && (lies[1] == 'm' || dtype == IKBO_FP16)) continue;
+                if (lies[1] == 'm' && n % 64 != 0) continue;
                 if (dtype == IKBO_FP16 && lies == "km") continue;
                 const std::string name =
                     "multiply_" + std::string(dtype == IKBO_BF16 ? "bf16_" : "fp16_") + lies + "_" + std::to_string(n);

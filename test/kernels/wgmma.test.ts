@@ -14,7 +14,7 @@ describe('wgmma.cuh', () => {
   it('names each accumulator of a statement once, before its other operands', () => {
     const text = readFileSync(join(root, 'kernels/cuda/wgmma.cuh'), 'utf8');
     const shapes = [...text.matchAll(/struct Wgmma<(\d+)> \{([\s\S]*?)\n\};/g)];
-    assert.ok(shapes.length > 10);
+    assert.ok(shapes.length > 5);
     for (const [, columns, body] of shapes) {
       const registers = Number(columns) / 2;
       const statements = (body ?? '').split('asm volatile(').slice(1);

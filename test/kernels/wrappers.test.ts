@@ -7,8 +7,8 @@ const read = (path: string): string => readFileSync(join(__dirname, '../..', pat
 
 describe('instruction wrappers', () => {
   it('are all called by their tests', () => {
-    const wrappers = ['kernels/cuda/ptx.cuh', 'kernels/cuda/wgmma.cuh'].flatMap((path) =>
-      [...read(path).matchAll(/^IKBO_DEVICE [\w:<> ]*?\b(\w+)\(/gm)].map((match) => match[1] ?? ''),
+    const wrappers = ['ptx', 'hopper', 'wgmma'].flatMap((name) =>
+      [...read(`kernels/cuda/${name}.cuh`).matchAll(/^IKBO_DEVICE [\w:<> ]*?\b(\w+)\(/gm)].map((match) => match[1] ?? ''),
     );
     assert.ok(wrappers.length > 40, `${wrappers.length} wrappers found`);
     const tests = read('native/test/wrappers.cu');
