@@ -9,6 +9,7 @@
 #include "error.h"
 #include "maps.h"
 #include "operators.h"
+#include "sizes.h"
 #include "validate.h"
 
 namespace ikbo {
@@ -17,8 +18,6 @@ namespace {
 using Shape = ikbo_attention_shape;
 using Args = ikbo_attention_args;
 
-std::size_t size(int64_t value) { return static_cast<std::size_t>(value); }
-CUstream stream_of(void *stream) { return static_cast<CUstream>(stream); }
 MapShape map_shape(const Shape &s) { return {"keys and values", s.map_kind, s.index_bits, s.repeats, s.batch, s.users}; }
 
 // Checked key_offsets on the host; empty when dense. Waits for the stream.
@@ -192,14 +191,6 @@ class Materialized {
     Operator<Args> inner_;
 };
 
-template <class Implementation>
-Operator<Args> wrap(std::shared_ptr<Implementation> implementation) {
-    return {[implementation](const Args &args, void *stream) { implementation->prepare(args, stream_of(stream)); },
-            [implementation](const Args &args, void *stream) { implementation->run(args, stream_of(stream)); },
-            [implementation] { return implementation->workspace_bytes(); },
-            [implementation] { return implementation->kernel(); }};
-}
-
 } // namespace
 
 Operator<Args> cuda_attention(const SharedContext &context, const Shape &shape) {
@@ -221,13 +212,13 @@ Operator<Args> cuda_attention(const SharedContext &context, const Shape &shape) 
     const int32_t stage = s.stage != IKBO_STAGE_BEST ? s.stage
                           : refusal.empty()          ? IKBO_STAGE_WARP_SPECIALIZED
                                                      : IKBO_STAGE_DECOMPOSED;
-    if (stage == IKBO_STAGE_MATERIALIZED) return wrap(std::make_shared<Materialized>(context, s));
-    if (stage == IKBO_STAGE_DECOMPOSED) return wrap(std::make_shared<Lookup>(context, s, false));
+    if (stage == IKBO_STAGE_MATERIALIZED) return wrap<Args>(std::make_shared<Materialized>(context, s));
+    if (stage == IKBO_STAGE_DECOMPOSED) return wrap<Args>(std::make_shared<Lookup>(context, s, false));
     if (stage != IKBO_STAGE_FUSED && stage != IKBO_STAGE_WARP_SPECIALIZED)
         fail(IKBO_UNSUPPORTED, "attention has no weight to align, so there is no stage %d; there are 0, 1, 3 and 4", s.stage);
     if (!refusal.empty())
         fail(IKBO_UNSUPPORTED, "stage %d of attention cannot run this: %s (stage 1 takes it)", stage, refusal.c_str());
-    return stage == IKBO_STAGE_FUSED ? wrap(std::make_shared<Lookup>(context, s, true)) : planned_attention(context, s);
+    return stage == IKBO_STAGE_FUSED ? wrap<Args>(std::make_shared<Lookup>(context, s, true)) : planned_attention(context, s);
 }
 
 } // namespace ikbo

@@ -5,14 +5,14 @@
 
 #include "attention_units.h"
 #include "error.h"
+#include "operators.h"
+#include "sizes.h"
 
 namespace ikbo {
 namespace {
 
 using Shape = ikbo_attention_shape;
 using Args = ikbo_attention_args;
-
-std::size_t size(int64_t value) { return static_cast<std::size_t>(value); }
 
 struct NamedBuild {
     const char *name;
@@ -203,10 +203,7 @@ std::string planned_attention_refusal(const SharedContext &context, const Shape 
 }
 
 Operator<Args> planned_attention(const SharedContext &context, const Shape &shape) {
-    const auto planned = std::make_shared<Planned>(context, shape);
-    return {[planned](const Args &args, void *stream) { planned->prepare(args, static_cast<CUstream>(stream)); },
-            [planned](const Args &args, void *stream) { planned->run(args, static_cast<CUstream>(stream)); },
-            [planned] { return planned->workspace_bytes(); }, [planned] { return planned->kernel(); }};
+    return wrap<Args>(std::make_shared<Planned>(context, shape));
 }
 
 } // namespace ikbo

@@ -149,6 +149,27 @@ TEST(LinearCompression, RefusesAnIndexOutOfRange) {
         }
 }
 
+// What fp16 cannot hold becomes infinite, what is subnormal in it stays, and zeros of either sign are zeros, as in eager code.
+TEST(LinearCompression, OverflowSubnormalsAndZeros) {
+    Problem problem({8, 2, 4, 64, 16, 16, IKBO_MAP_REPEATS}, IKBO_FP16);
+    const auto filled = [](std::size_t count, double value) { return encode(IKBO_FP16, std::vector<double>(count, value)); };
+    problem.user = filled(2 * 16 * 64, 1);
+    problem.candidate = filled(8 * 16 * 64, 1);
+    problem.weight.clear();
+    for (const double value : {2500.0, -2500.0, 0x1p-24, -0.0}) { // two sums of 16: 40000 each in the first row
+        const Bytes row = filled(32, value);
+        problem.weight.insert(problem.weight.end(), row.begin(), row.end());
+    }
+    for (const int32_t stage : stages()) {
+        SCOPED_TRACE("stage " + std::to_string(stage));
+        const Bytes out = run(problem, stage);
+        for (int64_t i = 0; i < static_cast<int64_t>(out.size() / 2); ++i) {
+            const double expected[] = {INFINITY, -INFINITY, 0x1p-19, 0.0};
+            ASSERT_EQ(element(IKBO_FP16, out.data(), i), expected[i / 64 % 4]) << i;
+        }
+    }
+}
+
 TEST(LinearCompression, ANanStaysWithItsUser) {
     for (const int32_t dtype : dtypes)
         for (const int32_t stage : stages()) {
