@@ -51,10 +51,10 @@ typedef enum ikbo_activation { IKBO_IDENTITY = 0, IKBO_RELU = 1, IKBO_GELU = 2, 
 /* How a row of the output finds its row of a source: itself, row / repeats, index[row], or row 0. */
 typedef enum ikbo_map_kind { IKBO_MAP_NONE = 0, IKBO_MAP_REPEATS = 1, IKBO_MAP_INDEX = 2, IKBO_MAP_ALL = 3 } ikbo_map_kind;
 
-/* The stages from the code as users write it to the last one, each measurable on its own. IKBO_STAGE_BEST picks by shape: what was measured for shapes of its class
- * (kernels/tuned, and ikbo_tuned_file), else what follows from the sizes. A shape's `tile` is 0, or asks stage 4 for another tile
- * than that: concat-linear and linear compression at most so many columns of W's outputs for a block, attention a cluster of 1 or
- * 2 blocks. */
+/* The stages from the code as users write it to the last one, each measurable on its own. IKBO_STAGE_BEST picks by shape: what was
+ * measured for shapes of its class (kernels/tuned, and ikbo_tuned_file), else what follows from the sizes. A shape's `tile` is 0, or
+ * asks stage 4 for another tile than that: concat-linear and linear compression at most so many columns of W's outputs for a block,
+ * attention a cluster of 1 or 2 blocks. */
 typedef enum ikbo_stage {
     IKBO_STAGE_MATERIALIZED = 0,       /* write the replica, then one product: the code as users write it */
     IKBO_STAGE_DECOMPOSED = 1,         /* two products and a gather-add */
