@@ -11,7 +11,7 @@ import { describeError } from '../project/walk';
 import { analyse, checkOptions, noteNothing } from './analyse';
 import type { Context } from './context';
 import { EXIT, UsageError, type ExitCode } from './output';
-import { painter } from './formats/text';
+import { painter, visible } from './formats/text';
 import { replaceFile } from './write-file';
 
 export interface FixArguments {
@@ -43,7 +43,7 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
     prefer: given.prefer,
   };
   let failed = report.errors.length > 0;
-  for (const error of report.errors) context.output.error(`${error.path}: error: ${error.message}\n`);
+  for (const error of report.errors) context.output.error(`${visible(error.path)}: error: ${error.message}\n`);
   const applied: AppliedFix[] = [];
   const left: Finding[] = [];
   for (const path of new Set(report.findings.map((finding) => finding.path))) {
@@ -63,7 +63,7 @@ export async function fix(context: Context, paths: readonly string[], given: Fix
         continue;
       }
       for (const one of fixed.applied)
-        context.output.out(`${placeText({ ...one, path })}: ${one.rule} ${one.rewrite.title}\n`);
+        context.output.out(`${visible(placeText({ ...one, path }))}: ${one.rule} ${one.rewrite.title}\n`);
     }
     applied.push(...fixed.applied);
     left.push(...fixed.left);

@@ -157,6 +157,13 @@ describe('ikbo', () => {
       write('ikbo.toml', 'ignore = 3');
       await assert.rejects(ikbo('check'), /ignore must be a list/);
     });
+    it('shows no name and no line that would steer a terminal', async () => {
+      write('a\u001b[31m\nb.py', BAD.replace('dim=0)', 'dim=0)  # \u001b]0;title\u0007'));
+      const { out } = await ikbo('check');
+      assert.match(out, /^a·\[31m·b\.py:11:13: warning IKB101/);
+      assert.ok(![...out].some((one) => one < ' ' && one !== '\n'));
+      assert.match((await ikbo('fix', '--write')).out, /^a·\[31m·b\.py:11: IKB101/);
+    });
     it('a suppression comment silences, an unused one is noted', async () => {
       write('m.py', BAD.replace('dim=0)', 'dim=0)  # ikbo: ignore[IKB101]'));
       write('n.py', CLEAN.replace('+ 1', '+ 1  # ikbo: ignore'));

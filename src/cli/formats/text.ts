@@ -12,6 +12,10 @@ export function painter(color: boolean): Paint {
 
 const LEVEL_STYLE = { error: 'red', warning: 'yellow', information: 'cyan', hint: 'gray' } as const;
 
+/** Names of files and lines of code as a terminal may show them: what would steer it is replaced. */
+// eslint-disable-next-line no-control-regex
+export const visible = (text: string): string => text.replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f]/g, '\u00b7');
+
 /** The lines that a finding counts in, by the texts of all. Each is split once: a file may have thousands of findings. */
 export function linesIn(texts: ReadonlyMap<string, string>): (finding: Finding) => readonly string[] {
   const known = new Map<string, readonly string[]>();
@@ -35,7 +39,7 @@ export function textReport(
   const blocks = report.findings.map((finding) => findingBlock(finding, linesOf(finding), paint));
   const lines = [
     ...notes.map((note) => `${placeText(note)}: ${paint('gray', 'note')}: ${note.message}`),
-    ...report.errors.map((error) => `${error.path}: ${paint('red', 'error')}: ${error.message}`),
+    ...report.errors.map((error) => `${visible(error.path)}: ${paint('red', 'error')}: ${error.message}`),
   ];
   return [...blocks, lines.join('\n'), summary(report)].filter((part) => part !== '').join('\n') + '\n';
 }
@@ -55,7 +59,7 @@ export function summary({ findings, errors, stats }: Report): string {
 
 /** `lines` are those of the text that the finding counts in. */
 export function findingBlock(finding: Finding, lines: readonly string[], paint: Paint): string {
-  const where = `${placeText(finding)}:${finding.column}`;
+  const where = visible(`${placeText(finding)}:${finding.column}`);
   const head = `${paint('bold', where)}: ${paint(LEVEL_STYLE[finding.level], finding.level)} ${paint('bold', finding.rule)} ${finding.message}`;
   const chain = finding.chain.map((step) => {
     const { path, cell, line } = step;
@@ -85,8 +89,9 @@ function rewriteLine(rewrite: Rewrite, paint: Paint): string {
 
 /** The broadcast's first line with a caret line below it. Tabs stay tabs so that both lines align. */
 function excerpt(finding: Finding, lines: readonly string[], paint: Paint): string[] {
-  const source = lines[finding.line - 1];
-  if (source === undefined) return [];
+  const given = lines[finding.line - 1];
+  if (given === undefined) return [];
+  const source = visible(given);
   const margin = String(finding.line).padStart(6);
   const before = source.slice(0, finding.column - 1).replace(/[^\t]/g, ' ');
   const end = finding.endLine === finding.line ? finding.endColumn : source.length + 1;
