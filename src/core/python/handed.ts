@@ -89,7 +89,10 @@ function oneOf(name: string, kinds: readonly Value[], frame: Frame): Value {
 
 /** Linear layers with the same parameters are one kind, of whatever width. */
 const isSame = (a: Value, b: Value, frame: Frame): boolean =>
-  a === b || alike([a, b], frame) || (isPlainLinear(a) && isPlainLinear(b));
+  a === b ||
+  (a.kind === 'function' && b.kind === 'function' && a.model === b.model) ||
+  alike([a, b], frame) ||
+  (isPlainLinear(a) && isPlainLinear(b));
 
 const isPlainLinear = (value: Value): boolean =>
   value.kind === 'layer' && value.name === 'nn.Linear' && value.doubt === null && !/bias|\*/.test(textOf(value.node));
@@ -97,11 +100,12 @@ const isPlainLinear = (value: Value): boolean =>
 function classOf(value: Value, frame: Frame): string {
   const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
   if (value.kind === 'layer') return value.name;
+  if (value.kind === 'function') return value.model.name;
   return item?.kind === 'object' && item.model ? item.model.name : item?.kind === 'list' ? item.tag : 'tuple';
 }
 
 function isNetwork(value: Value, frame: Frame, run: Run): boolean {
-  if (value.kind === 'layer') return true;
+  if (value.kind === 'layer' || (value.kind === 'function' && value.self === null)) return true;
   if (value.kind === 'tuple') return value.items.length > 0 && value.items.every((v) => isNetwork(v, frame, run));
   const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
   if (item?.kind === 'list') return item.items.length > 0 && item.items.every((v) => isNetwork(v, frame, run));

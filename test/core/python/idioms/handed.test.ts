@@ -272,4 +272,18 @@ class Runner:
         self.nerf = Colour(8)
         self.renderer = Renderer(self.nerf, 64)
 `,
+  'a function that a constructor is handed': `
+def attend(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)  #= attend
+module Heads(groups, attention_fn):
+    self.groups = groups
+    self._attention_fn = attention_fn
+    def forward(self, q, k, v):
+        k = k.repeat_interleave(self.groups, dim=1)  #! IKB202 -> attend
+        return self._attention_fn(q, k, v)
+module Attention(d, groups):
+    self.heads = Heads(groups, attention_fn=attend)
+    def forward(self, q, k, v):
+        return self.heads(q, k, v)
+`,
 });
