@@ -1,6 +1,7 @@
 /** Which axes a reshape keeps whose sizes go by other names. */
 import { type Dim, equal, isMultiple, isOne, onlySymbol, valueOf } from './dim';
-import type { Axis } from './value';
+import { minRank, withRank } from './shape';
+import type { Axis, Tensor } from './value';
 
 /** How many axes stand up to the last one that is in its old place with its old size, of those of names that cannot be compared. */
 export function anchored(from: readonly Axis[], into: readonly Dim[], sizes: readonly (Dim | 'rest')[]): number {
@@ -26,6 +27,14 @@ export const keepsLast = (from: readonly Axis[], sizes: readonly (Dim | 'rest')[
     if (axis === undefined || equal(axis.dim, size) === true) return axis !== undefined;
     return mayBe(axis, size) && !isMultiple(size, axis.dim);
   });
+
+/** Of several sizes the last one can be that of the last axis, behind copies of which another size is a multiple. */
+export function keepsOne(from: readonly Axis[], into: readonly Dim[]): boolean {
+  const [copied, last] = from.slice(-2);
+  const [merged, size] = into.slice(-2);
+  if (into.length < 3 || from.length <= into.length || !copied?.replica || !last || !size) return false;
+  return isMultiple(merged ?? null, copied.dim) && mayBe(last, size) && !isMultiple(size, last.dim);
+}
 
 /** May the axis have that size? What is called `d // 2` is most likely half of an axis, unless the axis is called so, too. */
 export function mayBe({ dim }: Axis, size: Dim): boolean {
@@ -53,4 +62,17 @@ export function keptLast(tail: readonly Axis[], sizes: readonly (Dim | 'rest')[]
     );
   });
   return isKept && tail.length > count ? last : null;
+}
+
+/** Axes beyond the recorded ones that the rank may hide: `x.view(b, -1, x.shape[2], x.shape[3])` says how many there are. */
+const MAX_HIDDEN = 3;
+
+export function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null {
+  const last = sizes[sizes.length - 1];
+  if (last === 'rest' || !last || !t.shape.head.some((axis) => axis.replica)) return null;
+  for (let hidden = 1; hidden <= MAX_HIDDEN; hidden++) {
+    const shape = withRank(t, minRank(t.shape) + hidden);
+    if (shape && equal(shape.head[shape.head.length - 1]?.dim ?? null, last) === true) return { ...t, shape };
+  }
+  return null;
 }

@@ -1,19 +1,8 @@
 /** Reshape: which axes stay, which merge and split, and what that does to their maps. */
 import { type MappedAxis, merge, split } from './axis-map';
 import { type Dim, divide, equal, isMultiple, isOne, multiply, product, valueOf } from './dim';
-import {
-  ONE_AXIS,
-  axisAt,
-  exactShape,
-  freeAxis,
-  knownAxis,
-  mapAxes,
-  minRank,
-  remapped,
-  tensor,
-  withRank,
-} from './shape';
-import { anchored, isProductOf, keepsLast, keptLast, mayBe } from './kept-axes';
+import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, remapped, tensor } from './shape';
+import { anchored, hiddenRank, isProductOf, keepsLast, keepsOne, keptLast, mayBe } from './kept-axes';
 import { type Merged, type Reshaped, amongOnes, splitLeading, splitTrailing } from './split-copies';
 import type { Axis, Form, Place, Replica, Tensor } from './value';
 
@@ -112,6 +101,12 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     back += kept;
     from = from.slice(0, -kept);
     into = into.slice(0, 1);
+  } else if (back === 0 && sizes[front] === 'rest' && keepsOne(from, into)) {
+    // view(-1, n * s, D) of rows with their copies beside them.
+    assumptions.push('the view keeps the last axis');
+    back++;
+    from = from.slice(0, -1);
+    into = into.slice(0, -1);
   } else if (into.length === from.length && from.length > 0) {
     // Same number of axes, sizes that cannot be compared: the view most likely renames them.
     const pairs = from.every((axis, i) => {
@@ -277,19 +272,6 @@ export function splitAxis(axis: Axis, to: readonly Dim[]): readonly Axis[] {
   const last = to[to.length - 1] ?? null;
   out.push({ dim: last, replica: rest && { ...rest, extent: last } });
   return out;
-}
-
-/** Axes beyond the recorded ones that the rank may hide: `x.view(b, -1, x.shape[2], x.shape[3])` says how many there are. */
-const MAX_HIDDEN = 3;
-
-function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null {
-  const last = sizes[sizes.length - 1];
-  if (last === 'rest' || !last || !t.shape.head.some((axis) => axis.replica)) return null;
-  for (let hidden = 1; hidden <= MAX_HIDDEN; hidden++) {
-    const shape = withRank(t, minRank(t.shape) + hidden);
-    if (shape && equal(shape.head[shape.head.length - 1]?.dim ?? null, last) === true) return { ...t, shape };
-  }
-  return null;
 }
 
 function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {

@@ -116,4 +116,14 @@ module Tracks(d):
         n = x.shape[1]
         return self.fc(x.contiguous().view(b * n, t, -1))  #= fc
 `,
+  'copies of points, in a number of rows that is a multiple of theirs': `
+module Folding(d, grid, coarse):
+    self.grid = grid
+    self.fine = grid ** 2 * coarse
+    self.conv = nn.Conv1d(d + 3, 512, 1)
+    def forward(self, points, features):
+        copied = torch.unsqueeze(points, dim=2).repeat([1, 1, self.grid ** 2, 1])  #! IKB101 -> conv
+        copied = torch.reshape(copied, (-1, self.fine, 3))
+        return self.conv(torch.cat([copied, features], dim=2).permute(0, 2, 1))  #= conv
+`,
 });
