@@ -129,9 +129,9 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
     const plain = /^[\w.]+$/.test(like) && replica.argument !== null;
     return { text: plain ? `${like}.shape[${replica.argument}]` : null, node: null };
   }
-  // Sizes that are put together (`(b, n) + x.shape[1:]`) are no count.
-  if (values.some((value) => value.kind === 'binary_operator' && /[,:]/.test(textOf(value))))
-    return { text: null, node: null };
+  // Sizes that are put together (`(b, n) + x.shape[1:]`), or under one name for several axes, are no count.
+  const areSeveral = values.some((value) => value.kind === 'binary_operator' && /[,:]/.test(textOf(value)));
+  if (areSeveral || (values.length === 1 && (replica.argument ?? 0) > 0)) return { text: null, node: null };
   const chosen = replica.argument === null ? undefined : values[replica.argument];
   if (chosen && !/^(-1$|\*)/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
   const sized = values.filter((v) => !/^(-1$|1$|\*)/.test(textOf(v)));

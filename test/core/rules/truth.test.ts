@@ -66,6 +66,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /^`x` is copied `2` times/,
   },
+  'sizes under one name are no count': {
+    init: [LAYER],
+    forward: ['sizes = (x.shape[0], n, -1)', 'return self.fc(x.unsqueeze(1).expand(sizes))'],
+    signature: 'x, n',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /^`x\.unsqueeze\(1\)` is copied `n` times before/,
+  },
   'and so has what a list multiplies': {
     init: ['self.fc = nn.Linear(32, 8)'],
     forward: ['return self.fc(torch.cat([torch.stack([user] * 4, dim=1), x], dim=-1))'],
