@@ -10,6 +10,7 @@ import {
   freshId,
   knownAxis,
   mapAxes,
+  minRank,
   position,
   rankOf,
   tensor,
@@ -37,7 +38,9 @@ export function concatenateValues(
   const [first] = values;
   if (!first) return opaque(place);
   const count = namesOthers(place) ? null : copiesIn(listed, values);
-  if (count) return repeatedAlong(first, dim, count, place);
+  // `cat([x, x], dim=1)` of an unknown rank: twice as many features, for all that is known.
+  const mayBeLast = !listed.open && dim > 0 && rankOf(first.shape) === null && minRank(first.shape) <= dim + 1;
+  if (count && !mayBeLast) return repeatedAlong(first, dim, count, place);
   if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }

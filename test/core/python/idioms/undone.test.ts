@@ -104,4 +104,11 @@ module Group(d):
         grouped_xyz -= new_xyz.unsqueeze(3).repeat(1, 1, 1, n)
         return self.conv(torch.cat([grouped_xyz, features], 1))
 `,
+  'the same features twice': `
+module Graphs(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, graph):
+        pooled = self.pool(x, graph)
+        return self.fc(torch.cat([pooled, pooled], dim=1))
+`,
 });
