@@ -2,7 +2,7 @@
  * The state of an evaluation: variables, the heap of mutable things, and the conditions of the branch. Values are
  * immutable, so a branch copies two maps, and a join compares them.
  */
-import { equal, symbol } from '../tensor/dim';
+import { equal, isOne, symbol } from '../tensor/dim';
 import { carriesReplica, freshId, replicasOf, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Axis, Shape, Tensor } from '../tensor/value';
@@ -246,13 +246,13 @@ function common(a: Value, b: Value): Value | null {
   return null;
 }
 
-/** A tensor of which no more is known than that it is one. */
-const isBare = ({ shape, content, index, noised }: Tensor): boolean =>
-  !shape.exact &&
-  shape.head.length + shape.tail.length === 0 &&
+/** A tensor that nothing follows from where something that is not known may stand in its place: no copies, no axis that could grow. */
+const isBare = ({ shape, content, index, noised, form }: Tensor): boolean =>
+  form === null &&
   content === 'data' &&
   index.kind === 'unknown' &&
-  !noised;
+  !noised &&
+  ![...shape.head, ...shape.tail].some((axis) => axis.replica !== null || isOne(axis.dim));
 
 function eitherTensor(a: Tensor, b: Tensor): Tensor {
   const exact = a.shape.exact && b.shape.exact && a.shape.head.length === b.shape.head.length;

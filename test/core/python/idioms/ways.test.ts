@@ -287,4 +287,19 @@ module Atoms(d, steps, wide):
         time = (time_step / self.count)[batch].unsqueeze(-1)  #! IKB101 -> fc
         return self.fc(torch.cat([atoms, time], -1))  #= fc
 `,
+  'heads of keys that a cache may have given back': `
+def repeat_kv(x, n):
+    b, t, heads, d = x.shape
+    return x[:, :, :, None, :].expand(b, t, heads, n, d).reshape(b, t, heads * n, d)  #! IKB202 -> attention
+module Attention(d, heads, width):
+    self.heads, self.width = heads, width
+    self.wk = nn.Linear(d, heads * width)
+    def forward(self, q, x, at):
+        b, t, _ = x.shape
+        k = self.wk(x).view(b, t, self.heads, self.width)
+        if hasattr(self, 'kv_cache'):
+            k = self.kv_cache.update(k, at)
+        k = repeat_kv(k, 4).transpose(1, 2)
+        return F.scaled_dot_product_attention(q, k, k)  #= attention
+`,
 });
