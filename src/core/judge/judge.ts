@@ -191,6 +191,7 @@ function matchOf(
     size: (dim) => bound(name(dim), bindings),
     named: name,
     via: viaOf(replica.trail),
+    scaled: replica.scaled !== null,
     local: isLocal(event, hit),
     times: timesOf(hit, event, name),
     minor:

@@ -62,6 +62,8 @@ export interface Match {
   readonly local: boolean;
   /** How often the source is copied where the copy runs over several axes: their sizes as written; else empty. */
   readonly times: readonly (string | null)[];
+  /** Each copy was multiplied by a number of its own on the way: a mask over rows, a weight. */
+  readonly scaled?: boolean;
   /**
    * Information level only: CLS and query tokens (a replica that is a few rows of the sink's input), two copies in a
    * concatenation, for which splitting does not pay, and what is handed to a callee that is not known.

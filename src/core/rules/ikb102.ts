@@ -3,15 +3,21 @@ import type { Match } from '../judge/match';
 import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
 
 /** Behind its first product, attention and a recurrence bring in what differs from row to row. */
-const equalRows = ({ sink }: Match): string =>
-  sink.kind === 'multihead-attention' || sink.kind === 'recurrent'
-    ? 'its first product is the same for every copy'
-    : 'the copied rows give equal results';
+const equalRows = (match: Match): string =>
+  match.sink.kind === 'multihead-attention' || match.sink.kind === 'recurrent'
+    ? `its first product is the same for every copy${upTo(match)}`
+    : match.scaled
+      ? `the copied rows give the same product${upTo(match)}`
+      : 'the copied rows give equal results';
 
 const whichComputes = (match: Match): string =>
   match.sink.kind === 'multihead-attention' || match.sink.kind === 'recurrent'
-    ? 'whose first product is then the same for every copy'
-    : `which then computes equal ${equalParts(match)}`;
+    ? `whose first product is then the same for every copy${upTo(match)}`
+    : match.scaled
+      ? `whose product is then the same for every copy${upTo(match)}`
+      : `which then computes equal ${equalParts(match)}`;
+
+const upTo = ({ scaled }: Match): string => (scaled ? ', up to a factor' : '');
 
 /** Copies on the right of a product are its columns, or matrices of a batch. */
 function equalParts({ sink, replicas: [replica] }: Match): string {

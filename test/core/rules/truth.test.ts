@@ -66,6 +66,15 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /^`x` is copied `2` times/,
   },
+  'rows that are cleared by a mask are no equal ones': {
+    init: [LAYER],
+    forward: ['x = x.unsqueeze(1).expand(-1, n, -1)', 'return self.fc(x.masked_fill(mask.unsqueeze(-1), 0))'],
+    signature: 'x, mask, n',
+    rule: 'IKB102',
+    level: 'warning',
+    message:
+      /^`x\.unsqueeze\(1\)` is copied `n` times before `self\.fc`, whose product is then the same for every copy, up to a factor/,
+  },
   'sizes under one name are no count': {
     init: [LAYER],
     forward: ['sizes = (x.shape[0], n, -1)', 'return self.fc(x.unsqueeze(1).expand(sizes))'],
