@@ -1,4 +1,5 @@
 /** Element-by-element operators: which maps survive, and the linear forms that sums and concatenations build. */
+import { isMisstated } from './misstated';
 import { type Dim, add, divide, equal, isOne } from './dim';
 import {
   UNKNOWN_SHAPE,
@@ -100,6 +101,7 @@ const mergeContent = (values: readonly Tensor[]): Content => {
 function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, fromBack: number) => Place | null): Shape {
   const ranks = values.map((v) => rankOf(v.shape));
   const known = ranks.every((r): r is number => r !== null);
+  if (known && values.length === 2 && ranks[0] !== ranks[1] && isMisstated(values)) return UNKNOWN_SHAPE;
   const rank = known ? Math.max(0, ...(ranks as number[])) : Math.max(...values.map((v) => minRank(v.shape)));
   const axisFromBack = (fromBack: number): Axis => {
     const axes = values.map((v) => knownAxis(v.shape, fromBack));

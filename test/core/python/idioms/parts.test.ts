@@ -36,6 +36,27 @@ module Forecast(d):
         new = torch.cat([blank, series[:, :, None, :].expand(b, -1, future, -1)], dim=3)  #! IKB101 -> fc
         return self.fc(torch.cat([old, new], dim=2))  #= fc
 `,
+  'not zeros of one of two lengths': `
+module Critic(d, n):
+    self.fc = nn.Linear(2 * d, d)
+    self.n = n
+    def forward(self, batch, seen, t=None):
+        steps = batch.length if t is None else 1
+        before = torch.zeros_like(batch['actions'][:, 0:1]).view(batch.size, steps, 1, -1)
+        return self.fc(torch.cat([seen, before.repeat(1, 1, self.n, 1)], dim=-1))
+`,
+  'not where a docstring leaves out axes': `
+module Sampler(d):
+    self.rnn = nn.GRU(d, d, batch_first=True)
+    def forward(self, past, scale, n):
+        """
+        Args:
+            past: (B, T)
+            scale: (B, 1, 1)
+        """
+        scale = scale.repeat_interleave(n, dim=0)
+        return self.rnn(past / scale)
+`,
   'the decoder of a transformer': `
 module Forecast(d):
     self.transformer = nn.Transformer(d_model=d)
