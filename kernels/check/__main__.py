@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--timed", nargs="+", default=["warp-specialized"], help="stages to time")
     parser.add_argument("--regimes", nargs="*", default=["flush", "burst", "sustained"])
     parser.add_argument("--edges", type=int, default=64, help="edge shapes to check")
-    parser.add_argument("--repeats", type=int, default=50, help="repeats at full size that must be bit-identical")
+    parser.add_argument("--repeats", type=int, default=200, help="repeats at full size that must be bit-identical")
     parser.add_argument("--sweep", action="store_true", help="also time linear compression over batches and ratios")
     parser.add_argument(
         "--tune", nargs="?", const="", metavar="FILE",
