@@ -5,7 +5,9 @@
 import type { Match } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
-import { type Edit, indentOf, lineEnd, removeStatement } from './edit';
+import { doingsOf } from './callees';
+import { type Edit, indentOf, lineEnd, removeStatement, shortly } from './edit';
+import { effectIn } from './effects';
 import { type Call, argument, callOf, integer, isSize, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { apartFrom, conditionsOf } from './guards';
@@ -37,12 +39,22 @@ export function copyBehind(match: Match): Written {
   const condition = childOf(branch, 'condition');
   if (!condition || occurrences(branch, result).some((one) => name !== result || one.start < copy.statement.start))
     refuse(`line ${lineOf(branch)} reads \`${result}\``);
+  const effect = effectOf(condition);
+  if (effect) refuse(`line ${lineOf(effect)}: \`${shortly(effect)}\` may have an effect, and would run later`);
   if (textOf(branch).includes('#')) refuse(`line ${lineOf(branch)} has a comment inside`);
   const layer = layerOf(match);
   return {
     edits: moved(branch, statement, name, result),
     conditions: [...(layer?.conditions ?? []), ...conditionsOf(match), ...rowWise(layer)],
   };
+}
+
+/** What of a condition may change what the product reads; a function of the file that only looks does not. */
+function effectOf(condition: Node): Node | null {
+  const effect = effectIn(condition);
+  const call = effect && callOf(effect);
+  const { writes, sets, unknown } = call ? doingsOf(call) : { writes: effect, sets: new Set<string>(), unknown: true };
+  return writes || sets.size > 0 || unknown ? effect : null;
 }
 
 /** The name in `y = self.net(x)`. */

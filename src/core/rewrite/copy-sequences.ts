@@ -47,10 +47,13 @@ export function copySequences(match: Match): Written {
   if (!isView(replicate.source)) refuse(reason);
   requireUndisturbed(replicate.source, definition.statement, node, 'writes');
   for (const one of replicate.arguments) requireUndisturbed(one, definition.statement, node);
+  // A view of stride 0 is not what the module gave: whoever writes into one copy would write into all.
+  const apply = (x: string): string =>
+    `${replicate.apply?.(x) ?? refuse(reason)}${replicate.kind === 'expand' ? '.contiguous()' : ''}`;
   const owners = [made.node, node].flatMap((one) => classAround(one) ?? []);
   requireUntouched(node.file, '', module.text, owners);
   return {
-    edits: [replace(replicate.node, textOf(replicate.source) + replicate.suffix), result(replicate.apply)],
+    edits: [replace(replicate.node, textOf(replicate.source) + replicate.suffix), result(apply)],
     conditions: [
       ...(replica.rank === null ? [`\`${flat(replicate.source)}\` has three axes`] : []),
       ...(drawsAtRandom(made, name)

@@ -43,5 +43,6 @@ export function isPure({ name, method, receiver }: Call): boolean {
   if (!receiver) return BUILTINS.has(name);
   if (/^torch\.\w+$/.test(name))
     return !/^(rand|bernoulli|multinomial|normal|poisson|empty|manual_seed|set_)|_$/.test(method);
-  return METHODS.has(method);
+  // `self.flip()` is a method of the model, whatever tensors have by that name.
+  return METHODS.has(method) && textOf(receiver) !== 'self';
 }

@@ -27,6 +27,22 @@ describe('rewrites: a copy on a condition', () => {
   check('with more in its branch', [IF, `    ${COPY}`, '    n = None', NET, 'return y'], none(apart));
   check('with a statement in between', [IF, `    ${COPY}`, 'n = None', NET, 'return y'], none(apart));
   check('of rows chosen by its shape', ['if x.dim() == 2:', `    ${COPY}`, 'x = self.net(x)', 'return x'], none(/reads `x`/)); // prettier-ignore
+  const effect = none(/may have an effect, and would run later/);
+  check('on what counts', ['if self.flip():', `    ${COPY}`, NET, 'return y'], effect, {
+    signature: 'x, n',
+    tail: ['    def flip(self):', '        self.k = 1', '        return True'],
+  });
+  check('on what a walrus binds', ['if (n := n + 1) > 1:', `    ${COPY}`, NET, 'return y'], effect);
+  check('on what is not known', ['if chance():', `    ${COPY}`, NET, 'return y'], effect);
+  check(
+    'on what a function of the file says',
+    ['if exists(n):', `    ${COPY}`, NET, 'return y'],
+    { tier: 'safe' },
+    {
+      signature: 'x, n',
+      head: ['def exists(v):', '    return v is not None'],
+    },
+  );
   check('with a comment', [IF, `    ${COPY}  # many`, NET, 'return y'], none(/has a comment/));
   check('from behind', [IF, '    x = x.unsqueeze(-2).repeat_interleave(n, dim=-2)', NET, 'return y'], none(apart));
   check('that does more', [IF, `    ${COPY}.relu()`, NET, 'return y'], none(apart));

@@ -18,6 +18,8 @@ describe('rewrites: copies of whole sequences', () => {
   check('an encoder layer without dropout', 'TransformerEncoderLayer(4, 2, dropout=0, batch_first=True)', ['return self.m(u)'], moved(/self\.m\(u\)\.repeat_interleave/)); // prettier-ignore
   check('an encoder layer', 'TransformerEncoderLayer(4, 2, batch_first=True)', ['return self.m(u)'], { tier: 'suggestion', reason: /one draw of dropout/ }); // prettier-ignore
   check('along the second axis', 'LSTM(4, 8)', ['return self.m(u)[0]'], moved(/repeat_interleave\(n, dim=1\)/), 'u = x.repeat_interleave(n, dim=1)'); // prettier-ignore
+  // What is copied as a view must not come out as one: a write into one copy would be one into all.
+  check('that are views', first, ['h, _ = self.m(u)', 'h[0] = 1', 'return h'], { tier: 'safe', text: /h = h\.expand\(n, -1, -1\)\.contiguous\(\)\n/ }, 'u = x.unsqueeze(0).expand(n, -1, -1)'); // prettier-ignore
   check('along time', 'GRU(4, 8)', ['return self.m(u)[0]'], none);
   check('where the constructor does not say which', 'GRU(4, 8, batch_first=FIRST)', ['return self.m(u)[0]'], none);
   check('with a state', first, ['return self.m(u, u[:1])[0]'], none);
