@@ -47,7 +47,7 @@ const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
   ],
   // Both ends of an edge, joined.
   [
-    /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[\w+\]\s*,[^\n]*\b\k<of>\[\w+\]/,
+    /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?\]\s*,[^\n]*\b\k<of>\[/,
     /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
   ],
 ];
