@@ -200,7 +200,10 @@ function pointwiseForm(values: readonly Tensor[], place: Place, what: string): F
     );
     const at = position(value.shape, along);
     const shape = value.shape.exact
-      ? mapAxes(value.shape, (a, i) => (i === at ? { ...a, dim: block.width } : a))
+      ? // A single row holds no copies along its own axis.
+        mapAxes(value.shape, (a, i) =>
+          i !== at ? a : isOne(block.width) ? freeAxis(block.width) : { ...a, dim: block.width },
+        )
       : value.shape;
     return { ...block, terms: [{ coefficient: 1, factors: [{ ...value, shape, place: atom.place }] }] };
   });
