@@ -221,7 +221,10 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   if (name === 'requires_grad_' && carriesReplica(t)) return leaf(t, args, frame);
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
-    if (carriesAny(args, frame, run)) callUnknown(args, node, frame, run);
+    if (carriesAny(args, frame, run)) {
+      run.open(null);
+      callUnknown(args, node, frame, run);
+    }
     return owner.kind === 'unknown' ? unknown() : tensor(UNKNOWN_SHAPE);
   }
   // Methods that dicts, strings and numpy arrays have too, on something unknown: only with arguments that tensors take.

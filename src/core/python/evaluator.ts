@@ -5,13 +5,11 @@
 import { freshId } from '../tensor/shape';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
-import { bind, collectArgs, parametersOf, unknownParameters } from './arguments';
+import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
 import {
   type CallsProducer,
-  buildsLayers,
-  buildsParts,
   functionOf,
   inheritedCallers,
   isEntry,
@@ -21,6 +19,8 @@ import {
 } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
+import { copiesAlongParameter, isSmall, isTiny, isWorthItsSize } from './follow';
+import { frameOf } from './frame';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
@@ -44,7 +44,6 @@ const MAX_BUILDING_DEPTH = 6;
 const MAX_STEPS = 20_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
-const SHORT = 700;
 
 export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
@@ -75,6 +74,8 @@ export function evaluateFile(
   quietElsewhere: WeakMap<Node, Quiet>,
 ): boolean {
   const made = new Map<ClassModel, { value: Value; state: State }>();
+  /** Classes whose constructions were looked for, and those that are handed networks there. */
+  const [asked, served] = [new Set<ClassModel>(), new Set<ClassModel>()];
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
   const active: Node[] = [];
@@ -87,6 +88,8 @@ export function evaluateFile(
   /** Parameters of the entry, and whether one that was handed in was called with copies. */
   let handed: ReadonlySet<Value> = new Set();
   let isOpen = false;
+  /** Copies met something that is not known. */
+  let isStuck = false;
   let exhausted = false;
   /** Evaluating a function of another file for what it returns, not for its sinks. */
   let aside = false;
@@ -102,7 +105,8 @@ export function evaluateFile(
       if (!aside) evaluation.onSink(event);
     },
     open(callee) {
-      isOpen ||= handed.has(callee);
+      isStuck = true;
+      isOpen ||= callee !== null && handed.has(callee);
     },
     note: evaluation.onNote,
     global,
@@ -186,7 +190,7 @@ export function evaluateFile(
     const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
     const follow =
       given ||
-      isWorthItsSize(model, self, frame) ||
+      isWorthItsSize(model, self, frame, project) ||
       (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
     // Asked for last, since a body that nobody has looked into yet costs a parse.
     const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
@@ -219,21 +223,6 @@ export function evaluateFile(
       : value;
   }
 
-  /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
-  function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame): boolean {
-    const [small, { name, owner }] = [isSmall(model), model];
-    if (!frame.building) return small && (project.isMain(model.file) || name !== 'forward');
-    if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
-    if (owner !== null && !isOfModule(owner, self, frame)) return buildsParts(model, small);
-    return small || name === '__init__' || buildsLayers(model);
-  }
-
-  /** Methods of a mixin make the layers of the module that it is mixed into. */
-  function isOfModule(owner: ClassModel, self: Value | null, frame: Frame): boolean {
-    const item = self?.kind === 'ref' ? frame.state.heap.peek(self.id) : undefined;
-    return project.isModule(owner) || (item?.kind === 'object' && item.model !== null && project.isModule(item.model));
-  }
-
   /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */
   function isQuietElsewhere(model: FunctionModel): boolean {
     if (project.isMain(model.file)) return false;
@@ -263,7 +252,7 @@ export function evaluateFile(
     const { depth, file, state } = frame;
     const build = (heap: Heap): void => {
       const inside: Frame = {
-        ...emptyFrame(file),
+        ...frameOf(file),
         state: { names: new Names(), heap, path: state.path },
         depth,
         building: true,
@@ -296,12 +285,15 @@ export function evaluateFile(
       made.set(model, { value, state });
       const init = project.method(model, '__init__');
       if (init) {
-        const outer: Frame = { ...emptyFrame(init.file), building: true };
+        const outer: Frame = { ...frameOf(init.file), building: true };
         const inner: Frame = { ...outer, function: init, state, depth: 1, returns: [] };
         unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
-        handedTo(model, init, value, inner).forEach((v, k) => {
-          if (state.names.get(k)?.kind === 'unknown') state.names.set(k, v);
-        });
+        const networks = asked.has(model) ? networksHandedIn(model, init, value, project, inner, run) : [];
+        for (const [name, network] of networks) {
+          if (state.names.get(name)?.kind !== 'unknown') continue;
+          state.names.set(name, network);
+          served.add(model);
+        }
         const body = childOf(init.node, 'body');
         active.push(init.node);
         if (body) budgeted(() => runBlock(body, inner, run));
@@ -313,37 +305,33 @@ export function evaluateFile(
     return known;
   }
 
-  /** Networks that the constructor is handed wherever the class is made. */
-  function handedTo(model: ClassModel, init: FunctionModel, self: Value, frame: Frame): ReadonlyMap<string, Value> {
-    const files = [[...new Set([model.file, project.main])], () => project.naming(model)] as const;
-    return networksHandedIn(model, init, files, frame, run, (call, file, names) => {
-      const around: Frame = { ...emptyFrame(file), state: { ...frame.state, names }, building: true };
-      const list = childOf(call, 'arguments');
-      return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map();
-    });
+  /** Networks that a constructor is handed are looked for, perhaps in other files, where copies get to what is not known. */
+  function evaluateEntry(model: FunctionModel, owner: ClassModel | null): void {
+    const self = model.decorators.some((d) => /^staticmethod\b/.test(d)) ? null : owner;
+    const outer = { isStuck };
+    isStuck = false;
+    evaluateBody(model, self);
+    if (isStuck && self && !asked.has(self)) {
+      asked.add(self);
+      const known = made.get(self);
+      made.delete(self);
+      instanceOf(self);
+      if (served.has(self)) {
+        quiet.delete(model.node);
+        evaluateBody(model, self);
+      } else if (known) made.set(self, known);
+    }
+    ({ isStuck } = outer);
   }
 
-  const emptyFrame = (file: FileModel): Frame => ({
-    function: null,
-    file,
-    state: { names: new Names(), heap: new Heap(), path: [] },
-    closure: null,
-    depth: 0,
-    call: null,
-    caller: null,
-    returns: [],
-    building: false,
-  });
-
-  function evaluateEntry(model: FunctionModel, owner: ClassModel | null): void {
+  function evaluateBody(model: FunctionModel, owner: ClassModel | null): void {
     const body = childOf(model.node, 'body');
     if (!body) return;
     steps = 0;
     exhausted = false;
     entry = model.node;
-    const frame: Frame = { ...emptyFrame(model.file), function: model };
-    const isMethod = owner !== null && !model.decorators.some((d) => /^staticmethod\b/.test(d));
-    const instance = isMethod ? instanceOf(owner) : null;
+    const frame: Frame = { ...frameOf(model.file), function: model };
+    const instance = owner && instanceOf(owner);
     if (instance) frame.state = { ...frame.state, heap: instance.state.heap.fork() };
     const self = instance?.value ?? null;
     const parameters = unknownParameters(model, self, run, frame);
@@ -386,16 +374,7 @@ export function evaluateFile(
     steps = 0;
     exhausted = false;
     entry = project.main.file.root;
-    runBlock(project.main.file.root, emptyFrame(project.main), run);
+    runBlock(project.main.file.root, frameOf(project.main), run);
   }
   return true;
 }
-
-/** `spread(x, dim, n)`: along which axis it copies, and whether it does, is known where it is called. */
-const copiesAlongParameter = (model: FunctionModel): boolean =>
-  isSmall(model) && producesReplicas(model) && parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
-
-const isSmall = ({ node }: FunctionModel): boolean => node.end - node.start < SHORT;
-
-/** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
-const isTiny = (node: Node): boolean => node.end - node.start < 100;

@@ -1,9 +1,11 @@
 /** Networks that a constructor is handed: what the constructions of its class that can be seen pass. */
-import { parametersOf } from './arguments';
+import { bind, collectArgs, parametersOf } from './arguments';
 import { alike } from './builtins';
+import { frameOf } from './frame';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
 import { producesReplicas } from './producers';
+import type { Project } from './project';
 import type { Frame, Run } from './run';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
 import { unknown } from './state';
@@ -47,10 +49,10 @@ function isCalledLater(name: string, text: string, { methods }: ClassModel): boo
 export function networksHandedIn(
   model: ClassModel,
   init: FunctionModel,
-  [own, others]: readonly [own: readonly FileModel[], others: () => readonly FileModel[]],
+  self: Value,
+  project: Pick<Project, 'main' | 'naming'>,
   frame: Frame,
   run: Run,
-  bound: (call: Node, file: FileModel, names: Names) => ReadonlyMap<string, Value>,
 ): ReadonlyMap<string, Value> {
   const wanted = networksAmong(init, model);
   const found = new Map<string, Value>();
@@ -59,10 +61,15 @@ export function networksHandedIn(
     files.flatMap((file) =>
       callsOf(model.name, file).flatMap((call) => (isOf(model, call, file, frame, run) ? [{ call, file }] : [])),
     );
-  const near = made(own);
-  const constructions = (near.length > 0 ? near : made(others()))
+  const near = made([...new Set([model.file, project.main])]);
+  const constructions = (near.length > 0 ? near : made(project.naming(model)))
     .slice(0, MAX_CONSTRUCTIONS)
-    .map(({ call, file }) => bound(call, file, localsOf(call, argumentsFor(wanted, init, call), file, frame, run)));
+    .map(({ call, file }) => {
+      const names = localsOf(call, argumentsFor(wanted, init, call), file, frame, run);
+      const around: Frame = { ...frameOf(file), state: { ...frame.state, names }, building: true };
+      const list = childOf(call, 'arguments');
+      return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map<string, Value>();
+    });
   for (const name of wanted) {
     const kinds: Value[] = [];
     for (const given of constructions) {

@@ -95,8 +95,11 @@ export interface Run {
   items(value: Value, frame: Frame): { items: readonly Value[]; open: boolean; times?: Dim } | null;
   assign(target: Node, value: Value, frame: Frame): void;
   sink(event: SinkEvent): void;
-  /** A value that is not known was called with copies: should it be a parameter of the entry, its callers know more. */
-  open(callee: Value): void;
+  /**
+   * A value that is not known was called with copies, or a method of one: should it be a parameter of the entry, or what its
+   * constructor was handed, those who hand it over know more.
+   */
+  open(callee: Value | null): void;
   note(node: Node, message: string): void;
   /** A name that is not a local: module level, imports, other files. */
   global(name: string, file: FileModel, frame: Frame): Value | null;

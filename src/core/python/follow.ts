@@ -1,0 +1,37 @@
+/** Which calls are followed for what they return, though they are given no replica. */
+import { parametersOf } from './arguments';
+import { buildsLayers, buildsParts } from './entries';
+import type { ClassModel, FunctionModel } from './model';
+import { producesReplicas } from './producers';
+import type { Project } from './project';
+import type { Frame } from './run';
+import type { Node } from './syntax';
+import type { Value } from './value';
+
+/** Characters. */
+const SMALL = 700;
+const TINY = 100;
+
+export const isSmall = ({ node }: FunctionModel): boolean => node.end - node.start < SMALL;
+
+/** `def exists(x): return x is not None`: what a constructor decides by such a function is decided at any depth. */
+export const isTiny = (node: Node): boolean => node.end - node.start < TINY;
+
+/** `spread(x, dim, n)`: along which axis it copies, and whether it does, is known where it is called. */
+export const copiesAlongParameter = (model: FunctionModel): boolean =>
+  isSmall(model) && producesReplicas(model) && parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
+
+/** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
+export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame, project: Project): boolean {
+  const [small, { name, owner }] = [isSmall(model), model];
+  if (!frame.building) return small && (project.isMain(model.file) || name !== 'forward');
+  if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
+  if (owner !== null && !isOfModule(owner, self, frame, project)) return buildsParts(model, small);
+  return small || name === '__init__' || buildsLayers(model);
+}
+
+/** Methods of a mixin make the layers of the module that it is mixed into. */
+function isOfModule(owner: ClassModel, self: Value | null, frame: Frame, project: Project): boolean {
+  const item = self?.kind === 'ref' ? frame.state.heap.peek(self.id) : undefined;
+  return project.isModule(owner) || (item?.kind === 'object' && item.model !== null && project.isModule(item.model));
+}
