@@ -15,6 +15,7 @@ import { excluder, selector } from '../project/select';
 import { torchVersion } from '../project/torch-version';
 import { reportPath, walk } from '../project/walk';
 import type { Context } from './context';
+import { optimizeLate } from './optimize-late';
 import { checkOnThreads, threadsFor } from './pool';
 
 export interface Analysed {
@@ -118,6 +119,7 @@ async function checkAll(
   threads: number,
 ): Promise<readonly FileOutcome[]> {
   if (paths.length === 0) return [];
+  optimizeLate();
   const { root, dist } = context;
   const checker = async (): Promise<(path: string) => FileOutcome> =>
     createFileChecker(await context.engine(1 / threads), root, options, 1 / threads, folders);

@@ -1,17 +1,10 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8';
 import { BaselineError } from '../project/baseline';
 import { defaultCacheFolder } from '../project/cache';
 import { ConfigError } from '../project/config';
 import { program } from './program';
 import { EXIT, UsageError } from './output';
 import { createContext } from './context';
-
-// V8 optimizes a function, in a thread of its own, once it has run so often. Most runs end before that pays: if it waits seven times
-// as long, a check takes two thirds of the processor time, of a million lines, too. Other versions would complain of the flag.
-const major = Number(process.versions.node.split('.')[0]);
-if (major === 20) setFlagsFromString('--interrupt-budget=1000000');
-else if (major >= 22 && major <= 24) setFlagsFromString('--invocation-count-for-turbofan=20000');
 
 // Output piped into `head` ends early; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -86,8 +86,10 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
       const callsProducer = importedProducers(text, importsOf(text), project);
       const isProductive = text.includes('ikbo:') || mayProduceReplicas(text);
       const source = { text, isProductive, callsProducer };
-      if (isProductive || callsProducer) return judgeFile(project, source, () => main().file, library.quiet, options);
-      return text.length < SHORT || bodiesOf(text) === null ? { ...NOTHING, ...brokenness(main().file) } : NOTHING;
+      const open = (): ParsedFile => main().file;
+      const judged = isProductive || callsProducer ? judgeFile(project, source, open, library.quiet, options) : null;
+      if (judged) return judged;
+      return text.length < SHORT || bodiesOf(text) === null ? { ...NOTHING, ...brokenness(open()) } : NOTHING;
     } catch (error) {
       // Only nesting deeper than the stack gets here; anything else is a defect and must be seen.
       if (!(error instanceof RangeError)) throw error;
@@ -157,14 +159,14 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
   };
 }
 
-/** `open` is asked only if something in the text, or in what it imports, makes a copy. */
+/** Null, and `open` is not asked, where nothing in the text, or in what it imports, makes a copy. */
 function judgeFile(
   project: Project,
   source: Source,
   open: () => ParsedFile,
   quiet: Library['quiet'],
   options: CheckOptions,
-): Analysis {
+): Analysis | null {
   const notes: Note[] = [];
   const comments = source.text.includes('ikbo:') ? open().commentsWith('ikbo:') : [];
   const bindings = bindingsOf(comments);
@@ -185,7 +187,7 @@ function judgeFile(
     },
     quiet,
   );
-  if (!isEvaluated) return bodiesOf(source.text) === null ? { ...NOTHING, ...brokenness(open()) } : NOTHING;
+  if (!isEvaluated) return null;
   const file = open();
   const matches = judge.matches({ ...options.shapes, ...bindings.shapes }, names);
   const rewrites =

@@ -61,6 +61,15 @@ describe('files that construct a class', () => {
       await check(POLICY.replaceAll(/#[!=][^\n#]*/g, ''), { files: { read, naming: () => ['made.py'] } });
     });
 
+  it('are not asked for where no copies reach what the constructor is handed', async () => {
+    const asked: string[] = [];
+    const naming = (name: string): readonly string[] => (asked.push(name), []);
+    await check(POLICY.replaceAll(/#[!=][^\n#]*/g, '').replace('self.policy(seen', 'list(seen'), {
+      files: { read: () => undefined, naming },
+    });
+    assert.deepEqual(asked, []);
+  });
+
   it('are what a result depends on', () => {
     const files = fileSource(root);
     const { asked } = files.recorded((source) => source.naming?.('Learner'));

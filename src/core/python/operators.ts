@@ -1,5 +1,5 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
-import { type Dim, constant, isOne, valueOf } from '../tensor/dim';
+import { type Dim, constant, isOne } from '../tensor/dim';
 import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
 import { type Size, expand, expandLeading, expandLike, repeat, repeatLeading } from '../tensor/replicate';
 import { reshapeLeading } from '../tensor/leading';
@@ -40,6 +40,7 @@ import { unknown } from './state';
 import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 import { clearedRows } from './disguised';
+import { alwaysDrops, filled, isFilling } from './no-copies';
 import { gathered, named } from './gather';
 import { concatenateValues, stackValues, created } from './combine';
 import { pooled, reduced, resized, rowWise } from './reduce';
@@ -128,22 +129,6 @@ export function applyOperator(applied: Applied): Value {
 }
 
 const COPIES: ReadonlySet<string> = new Set(['expand', 'expand-as', 'repeat', 'repeat-interleave']);
-
-/** Of sizes that are numbers it may be an example of what the program computes. */
-const isFilling = ({ shape }: Tensor): boolean =>
-  !shape.exact || shape.head.every(({ dim }) => isOne(dim)) || shape.head.some(({ dim }) => valueOf(dim) === null);
-
-/** Zeros that are repeated are zeros of another size: a state, a mask or a first frame is made so, nothing is copied. */
-const filled = (value: Value): Value =>
-  value.kind === 'tensor'
-    ? { ...value, shape: withoutReplicas(value.shape), content: 'constant', uniform: true }
-    : value;
-
-/** `F.dropout(x, 0.1)`: without its third argument it drops in evaluation, too, and copies are different from then on. */
-function alwaysDrops(args: Args): boolean {
-  const training = argumentNode(args, 2, 'training');
-  return !args.open && (training === null || textOf(training) === 'True');
-}
 
 /** Operators whose first argument is the tensor. */
 function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, place: Place): Value {

@@ -82,6 +82,16 @@ describe('robustness', () => {
     );
   });
 
+  it('nor where what it imports makes copies and returns none, unless the file is broken', async () => {
+    const helper = `import torch\ndef weigh(x, n):\n    y = x.repeat_interleave(n, dim=0)\n${'    n = n + 1\n'.repeat(60)}    return y.shape[0] + n\n`;
+    const files = { read: (path: string) => (path === 'helpers.py' ? helper : undefined) };
+    const head = 'import torch\nfrom helpers import weigh\n';
+    const use = 'def f(lin, x, n):\n    return lin(x) * weigh(x, n)\n';
+    const engine = await engineForTests();
+    assert.equal(engine.check('m.py', `${head}${'# padding\n'.repeat(300)}${use}`, { files }).parsed, false);
+    assert.equal(engine.check('m.py', `${head}${use}def g(:\n`, { files }).broken?.line, 5);
+  });
+
   it('says where a file is broken, and still analyses the rest', async () => {
     const engine = await engineForTests();
     const { broken, findings } = engine.check('m.py', `${MODEL}\n\ndef g(:\n    x = = 3\n`);
