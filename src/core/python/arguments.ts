@@ -223,6 +223,8 @@ function withStub(parameter: Parameter, stub: FunctionModel | null): Parameter {
 
 const NUMERIC = /^(int|torch\.SymInt)$/;
 const PLAIN = /^(bool|str|float)$/;
+/** A class by its name, also in quotes: `Net`, `"Net"`, `Optional["Net"]`. */
+const CLASS_TYPE = /^(?:Optional\[\s*)?["']?([A-Z]\w*)["']?(?:\]| \| None)?["']?$/;
 const FOREIGN_TYPE = /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/;
 
 function parameterValue(parameter: Parameter, stated: readonly string[] | undefined, run: Run, frame: Frame): Value {
@@ -236,7 +238,8 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     if (/bool/.test(annotation) && PLAIN.test(annotation)) return TRUTH;
     if (PLAIN.test(annotation)) return { kind: 'string', value: null };
     if (FOREIGN_TYPE.test(annotation)) return unknown(name, true);
-    const known = /^[A-Z]\w*$/.test(annotation) ? run.moduleNamed(annotation, frame.file) : null;
+    const of = CLASS_TYPE.exec(annotation);
+    const known = of?.[1] === undefined ? null : run.moduleNamed(of[1], frame.file);
     if (known) return run.instance(known, frame);
   }
   const isHandedIn = fallback === null || fallback.kind === 'none';

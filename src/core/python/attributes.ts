@@ -149,8 +149,8 @@ const GROWS = /^(append|extend|insert)$/;
 
 const setLater = new WeakMap<ClassModel, ReadonlySet<string>>();
 
-/** A buffer that a method of the class replaces by another one: its sizes are not those that the constructor gave it. */
-function isSetLater(name: string, model: ClassModel, frame: Frame): boolean {
+/** An attribute that a method of the class replaces by another value: it is not always what the constructor gave it. */
+export function isSetLater(name: string, model: ClassModel, frame: Frame): boolean {
   if (frame.building || frame.function?.name === '__init__') return false;
   const known = setLater.get(model) ?? new Set(laterIn(model));
   setLater.set(model, known);

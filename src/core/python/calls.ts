@@ -119,6 +119,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (name === 'torch.is_tensor')
     return { kind: 'bool', value: isInstance(args.positional[0] ?? unknown(), nameOf('torch.Tensor'), frame, run) };
   if (name === 'torch.meshgrid') return unknown();
+  if (name === 'torch.Size') return callBuiltin('tuple', args, node, frame, run);
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
   if (/^nn\.utils\.rnn\.pack_padded_sequence$/.test(name)) {
@@ -130,6 +131,9 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     const [layer] = args.positional;
     return layer?.kind === 'layer' ? { ...layer, doubt: name.split('.').pop() ?? null } : (layer ?? unknown());
   }
+  if (/\bget_init_and_expand_reduce_stream_functions$/.test(path))
+    return tuple([nameOf(AROUND_BRANCH), IDENTITY, IDENTITY]);
+  if (path === AROUND_BRANCH) return args.keywords.get('branch') ?? unknown();
   if (isContainer(name)) return container(name, args, frame, run);
   const layer = layerName(name);
   if (layer) return constructLayer(layer, args, node);
@@ -140,6 +144,13 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (foreign) return unknown('', true);
   return callUnknown(args, node, frame, run);
 }
+
+/**
+ * Several residual streams around each branch of a model (the package hyper_connections): mixed row by row, so that a branch that
+ * is called with copies gets copies.
+ */
+const AROUND_BRANCH = 'hyper_connections.branch';
+const IDENTITY = nameOf('torch.positive');
 
 /** `math.sqrt(dim)`, `np.sqrt(2)`: a number, by which a tensor may be scaled. */
 const isOfNumbers = (path: string, { positional: [only, ...more] }: Args): boolean =>

@@ -290,7 +290,7 @@ export function evaluateFile(
         unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
         const networks = asked.has(model) ? networksHandedIn(model, init, value, project, inner, run) : [];
         for (const [name, network] of networks) {
-          if (state.names.get(name)?.kind !== 'unknown') continue;
+          if (!/^(unknown|string)$/.test(state.names.get(name)?.kind ?? '')) continue;
           state.names.set(name, network);
           served.add(model);
         }

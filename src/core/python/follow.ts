@@ -26,7 +26,8 @@ export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: 
   const [small, { name, owner }] = [isSmall(model), model];
   if (!frame.building) return small && (project.isMain(model.file) || name !== 'forward');
   if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
-  if (owner !== null && !isOfModule(owner, self, frame, project)) return buildsParts(model, small);
+  if (owner !== null && !isOfModule(owner, self, frame, project))
+    return buildsParts(model, small) || (small && name === '__init__');
   return small || name === '__init__' || buildsLayers(model);
 }
 

@@ -25,8 +25,10 @@ const NETWORK =
 function networksAmong(init: FunctionModel, model: ClassModel): readonly string[] {
   const text = textOf(model.node);
   return parametersOf(init).flatMap(({ name, kind, annotation, fallback }) => {
-    if (kind !== 'plain' || name === 'self' || (fallback !== null && fallback.kind !== 'none')) return [];
-    if (annotation !== null && !/Module|Callable|Any$/.test(annotation)) return [];
+    if (kind !== 'plain' || name === 'self') return [];
+    if (annotation !== null && !/Module|Callable|Any$|^[tT]ype\b/.test(annotation)) return [];
+    // Called in the constructor, a string is what a class of that name is chosen by elsewhere.
+    if (fallback !== null && fallback.kind !== 'none') return fallback.kind === 'string' && text.includes(` ${name}(`) ? [name] : []; // prettier-ignore
     return annotation?.includes('Module') || NETWORK.test(name) || isCalledLater(name, text, model) ? [name] : [];
   });
 }
@@ -98,13 +100,22 @@ function oneOf(name: string, kinds: readonly Value[], frame: Frame): Value {
 const isSame = (a: Value, b: Value, frame: Frame): boolean =>
   a === b ||
   (a.kind === 'function' && b.kind === 'function' && a.model === b.model) ||
+  (isClass(a) && isClass(b) && nameOf(a) === nameOf(b)) ||
   alike([a, b], frame) ||
   (isPlainLinear(a) && isPlainLinear(b));
 
 const isPlainLinear = (value: Value): boolean =>
   value.kind === 'layer' && value.name === 'nn.Linear' && value.doubt === null && !/bias|\*/.test(textOf(value.node));
 
+/** A class that the constructor makes its network of. */
+const isClass = (value: Value): value is Value & { kind: 'class' | 'name' } =>
+  value.kind === 'class' || (value.kind === 'name' && /\bnn\.[A-Z]/.test(value.path));
+
+const nameOf = (value: Value & { kind: 'class' | 'name' }): string =>
+  value.kind === 'class' ? value.model.name : value.path.replace(/^torch\./, '');
+
 function classOf(value: Value, frame: Frame): string {
+  if (isClass(value)) return nameOf(value);
   const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
   if (value.kind === 'layer') return value.name;
   if (value.kind === 'function') return value.model.name;
@@ -113,6 +124,7 @@ function classOf(value: Value, frame: Frame): string {
 
 function isNetwork(value: Value, frame: Frame, run: Run): boolean {
   if (value.kind === 'layer' || (value.kind === 'function' && value.self === null)) return true;
+  if (isClass(value)) return value.kind === 'name' || run.isModule(value.model);
   if (value.kind === 'tuple') return value.items.length > 0 && value.items.every((v) => isNetwork(v, frame, run));
   const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
   if (item?.kind === 'list') return item.items.length > 0 && item.items.every((v) => isNetwork(v, frame, run));
@@ -184,7 +196,8 @@ function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Fr
     const assigned = [...text.matchAll(new RegExp(`^[ \\t]*${name}[ \\t]*(:[^=\\n]*)?=(?!=)`, 'gm'))].flatMap((at) => {
       const end = scope.start + at.index + at[0].length;
       const assignment = enclosing(innermostAt(file.file.root, end - 1), 'assignment');
-      return assignment && scopeOf(assignment) === scope ? [assignment] : [];
+      const isIts = assignment !== null && textOf(childOf(assignment, 'left') ?? assignment) === name;
+      return isIts && scopeOf(assignment) === scope ? [assignment] : [];
     });
     const last = assigned.at(-1);
     if (boundOtherwise(name).test(text.slice((last?.end ?? scope.start) - scope.start))) return null;

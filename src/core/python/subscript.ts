@@ -202,9 +202,12 @@ const isSize = (label: string): boolean => /^(i|j|k|t|idx_?\d*|n|step|layer_?(id
 function sliced(t: Tensor, at: number, index: Node, place: Place, frame: Frame, run: Run): Tensor {
   if (index.children.length === 0) return t;
   const { start, stop, step } = sliceBounds(index, frame, run);
+  if (start !== null && isZero(start) && stop === null && !step) return t;
   const size = sliceSize(start, stop, step, knownAxis(t.shape, at)?.dim ?? null);
   return applyView(t, narrow(at, size), place);
 }
+
+const isZero = (dim: Dim): boolean => valueOf(dim) === 0;
 
 function sliceSize(start: Dim, stop: Dim, step: boolean, size: Dim): Dim {
   if (step) return null;

@@ -1,5 +1,6 @@
 /** Conditions that are decided by what is known: `x is None`, `x.dim() == 3`, `isinstance`, and/or/not of those. */
 import { equal, valueOf } from '../tensor/dim';
+import { isSetLater } from './attributes';
 import { isInstance } from './instances';
 import type { Frame, Run } from './run';
 import { type LoopPass, possible } from './state';
@@ -91,7 +92,7 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
     if (operator === '==') return a.value === b.value;
     if (operator === '!=') return a.value !== b.value;
   }
-  if (a.kind !== 'int' || b.kind !== 'int') return null;
+  if (a.kind !== 'int' || b.kind !== 'int' || operands.some((operand) => changes(operand, frame))) return null;
   const same = equal(a.dim, b.dim);
   const pass = passOf(a, b, frame);
   if (pass) return pass.first ? (FIRST[operator] ?? null) : (LATER[operator] ?? null);
@@ -109,6 +110,14 @@ function comparisonTruth(node: Node, frame: Frame, run: Run): boolean | null {
         : operator === '>='
           ? x >= y
           : null;
+}
+
+/** `self.step`, which another method of the class counts on. */
+function changes(node: Node, frame: Frame): boolean {
+  const name = node.kind === 'attribute' ? /^self\.(\w+)$/.exec(textOf(node))?.[1] : undefined;
+  const self = name === undefined ? undefined : frame.state.names.get('self');
+  const item = self?.kind === 'ref' ? frame.state.heap.peek(self.id) : undefined;
+  return name !== undefined && item?.kind === 'object' && item.model !== null && isSetLater(name, item.model, frame);
 }
 
 /** The x of `type(x)`. */

@@ -220,7 +220,7 @@ export function repeatInterleave(
   const change = (old: Axis, i: number): Axis => {
     if (i !== at) return old;
     const source = axisAt(t, axis).dim;
-    if (repeats !== 'counts' && isOne(source)) return all(t, repeats, place, true, 0);
+    if (isOne(source)) return all(t, repeats === 'counts' ? null : repeats, place, true, 0);
     const extent = repeats === 'counts' ? null : multiply(repeats, source);
     const map: AxisMap =
       repeats === 'counts'

@@ -1,0 +1,153 @@
+import { idioms } from './idioms';
+
+idioms('idioms: what is annotated, chosen and counted', {
+  'a network by an annotation in quotes, kept by a helper that is no module': `
+module Decoder(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, ids, audio):
+        return self.fc(audio)  #= fc
+
+module Net(d):
+    self.decoder = Decoder(d)
+
+class Inference:
+    def __init__(self, model: "Net", start: int):
+        self.model: "Net" = model
+        self.start = start
+    def logits(self, ids, audio):
+        return self.model.decoder(ids[:, self.start :], audio)
+
+class Task:
+    def __init__(self, model: "Net", options):
+        self.options = options
+        self.inference = Inference(model, 3)
+    def loop(self, ids, audio):
+        return self.inference.logits(ids, audio)
+    def run(self, ids, audio, n):
+        audio = audio.repeat_interleave(n, dim=0)  #! IKB102 -> fc
+        return self.loop(ids, audio)
+`,
+  'one that may be missing': `
+module Net(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+def score(net: Optional["Net"], x, n):
+    return net(x.repeat_interleave(n, dim=0))  #! IKB102 -> fc
+
+def other(net: "Net" | None, x, n):
+    return net(x.repeat_interleave(n, dim=0))  #! IKB102 -> fc
+`,
+  'a class of layers that a constructor is handed': `
+KINDS = {'rnn': nn.RNN, 'gru': nn.GRU, 'lstm': nn.LSTM}
+
+module Decoder(e, h, rnn_class='lstm', layers=2):
+    self.words = nn.Embedding(100, e)
+    self.rnn = rnn_class(e + h, h, layers, batch_first=True)
+    def forward(self, ids, context):
+        x = self.words(ids)
+        seen = context[:, -1, :].unsqueeze(1).expand(-1, ids.size(1), -1)  #! IKB101 -> rnn
+        out, _ = self.rnn(torch.cat((x, seen), dim=-1))  #= rnn
+        return out
+
+module Model(options):
+    rnn_class = nn.LSTM
+    self.encoder = Other(
+        options.width,
+        rnn_class=rnn_class,
+    )
+    self.decoder = Decoder(
+        options.width,
+        options.hidden,
+        rnn_class=rnn_class,
+    )
+
+module Second(options):
+    self.decoder = Decoder(3, 4, rnn_class=KINDS[options['rnn']])
+`,
+  'a size that another method changes': `
+module Base(d, config):
+    self.count = d
+    self.fc = nn.Linear(d, 4)
+    self.embed = nn.Embedding(d, 4)
+
+class Sampled(Base):
+    def __init__(self, d, config):
+        self.all = d
+        super().__init__(d, config)
+    def sample(self, size):
+        self.count = size
+    def forward(self, time, mask, ids=None):
+        B, K, L = mask.shape
+        time = time.unsqueeze(2).expand(-1, -1, self.count, -1)  #! IKB101 -> fc
+        if self.count == self.all:
+            rows = self.embed(torch.arange(self.count)).unsqueeze(0).unsqueeze(0).expand(B, L, -1, -1)  #! IKB101 -> fc
+        else:
+            rows = self.embed(ids).unsqueeze(1).expand(-1, L, -1, -1)  #! IKB101 -> fc
+        return self.fc(torch.cat([time, rows], dim=-1))  #= fc
+`,
+  'as often as two attributes say, and a part of that': `
+module Forecast(a, b):
+    self.conv = nn.Conv1d(a, b, kernel_size=1)
+    def features(self, static, time):
+        static = torch.repeat_interleave(static[..., None], self.past + self.future, dim=-1)  #! IKB101 -> conv
+        return torch.cat([time, static], dim=1)
+    def forward(self, static, time):
+        return self.conv(self.features(static, time)[..., 1:])  #= conv
+`,
+  'sizes in a torch.Size': `
+module Attention(d, heads, groups):
+    self.q = nn.Linear(d, d)
+    self.heads, self.groups, self.width = heads, groups, d // heads
+    def forward(self, q, k):
+        B, T, _ = q.shape
+        q = self.q(q).view(B, T, self.heads, self.width).transpose(1, 2)
+        k = k.view(B, -1, self.groups, self.width).transpose(1, 2)
+        size = k.size()
+        k = k.unsqueeze(2).expand(size[:2] + torch.Size([self.heads // self.groups]) + size[2:])  #! IKB202 -> product
+        k = k.reshape(size[:1] + torch.Size([self.heads]) + size[2:])
+        return torch.matmul(q, k.transpose(-2, -1))  #= product
+`,
+  'a tensor made of a tensor': `
+module Net(d):
+    self.fc = nn.Linear(d, d)
+    def embed(self, ids, static):
+        return self.fc(torch.cat((ids, torch.tensor(static)), dim=-1))  #= fc
+    def forward(self, ids, static, n):
+        static = static.repeat_interleave(n, dim=0)  #! IKB101 -> fc
+        return self.embed(ids, static)
+`,
+  'several residual streams, and rows from the first on': `
+from hyper_connections import get_init_and_expand_reduce_stream_functions
+
+module Attention(d):
+    self.norm = nn.LayerNorm(d)
+    self.to_q = nn.Linear(d, d)
+    def forward(self, x, cache=None):
+        return self.to_q(self.norm(x)), (cache, x)  #= q
+
+module Transformer(d, depth, streams):
+    init, self.spread, self.join = get_init_and_expand_reduce_stream_functions(streams, disable=streams == 1)
+    self.layers = nn.ModuleList([])
+    for _ in range(depth):
+        self.layers.append(nn.ModuleList([init(dim=d, branch=Attention(d)), init(dim=d, branch=nn.Linear(d, d))]))
+    def forward(self, x, cache=None):
+        if cache is not None:
+            seen = cache.shape[-2]
+        else:
+            seen = 0
+        x = self.spread(x[:, seen:])
+        for attend, ff in self.layers:
+            x, (cache, values) = attend(x, cache=cache)
+            x = ff(x)
+        return self.join(x)
+
+module Model(d):
+    self.start = nn.Parameter(torch.zeros(d))
+    self.transformer = Transformer(d, 2, 4)
+    def forward(self, tokens):
+        start = repeat(self.start, 'd -> b 1 d', b=tokens.shape[0])  #! IKB102 -> q
+        return self.transformer(torch.cat((start, tokens), dim=1))
+`,
+});
