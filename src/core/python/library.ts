@@ -28,6 +28,7 @@ export interface Quiet {
 const MODEL_CHARACTERS = 2_000_000;
 /** An outline holds its text and little else. */
 const OUTLINE_CHARACTERS = 6_000_000;
+const STAR = /\bimport[ \t]*\*/;
 const STARRED = /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*\*/gm;
 
 const ALL = /^__all__\b/gm;
@@ -37,7 +38,7 @@ const ALL_LIST = /^__all__\s*=\s*[[(]([^\])]*)[\])]\s*$/m;
 const exported = (text: string): string =>
   (text.match(ALL)?.length === 1 ? ALL_LIST.exec(text)?.[1] : undefined) ?? text;
 
-/** What a text says of itself without a parse. */
+/** What a text says of itself without a parse; each part is looked for when it is first asked for. */
 export interface Outline {
   readonly produces: boolean;
   readonly imports: ReadonlyMap<string, ImportBinding>;
@@ -65,6 +66,26 @@ export interface Library {
   readonly quiet: WeakMap<Node, Quiet>;
 }
 
+/** A package may star-import hundreds of files, of which one is asked what it binds. */
+function outlineOf(text: string): Outline {
+  let produces: boolean | undefined;
+  let imports: ReadonlyMap<string, ImportBinding> | undefined;
+  let classes: ReadonlyMap<string, readonly string[]> | undefined;
+  let offered: string | undefined;
+  return {
+    get produces() {
+      return (produces ??= mayProduceReplicas(text));
+    },
+    get imports() {
+      return (imports ??= importsOf(text));
+    },
+    starred: STAR.test(text) ? [...text.matchAll(STARRED)].map((match) => match[1] ?? '') : [],
+    exports: (name) => (offered ??= exported(text)).includes(name),
+    definition: definitionsIn(text),
+    bases: (name) => (classes ??= basesIn(text)).get(name) ?? [],
+  };
+}
+
 /** See `createEngine` for the share. */
 export function createLibrary(parser: PythonParser, share = 1): Library {
   const held = createRecent<string, Held>(MODEL_CHARACTERS, ({ file }) => file.close());
@@ -79,16 +100,7 @@ export function createLibrary(parser: PythonParser, share = 1): Library {
     outline(path, text) {
       const known = outlines.get(path);
       if (known?.text === text) return known.outline;
-      let classes: ReadonlyMap<string, readonly string[]> | undefined;
-      const starred = [...text.matchAll(STARRED)].map((match) => match[1] ?? '');
-      const outline = {
-        produces: mayProduceReplicas(text),
-        imports: importsOf(text),
-        starred,
-        exports: (name: string) => exported(text).includes(name),
-        definition: definitionsIn(text),
-        bases: (name: string) => (classes ??= basesIn(text)).get(name) ?? [],
-      };
+      const outline = outlineOf(text);
       outlines.set(path, { text, outline }, text.length);
       return outline;
     },

@@ -184,15 +184,14 @@ export function openProject(path: string, open: () => FileModel, library: Librar
 
   function findProduced(at: string, text: string, name: string, hops: number): boolean {
     const outline = library.outline(at, text);
-    const { imports, starred, produces } = outline;
     const defined = outline.definition(name);
     if (defined) return defined.produces || defined.calls.some((callee) => reaches(callee));
-    const inner = imports.get(name);
-    if (inner ? mayBring(inner, at, null, hops + 1) : produces) return true;
-    return starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, null, hops + 1));
+    const inner = outline.imports.get(name);
+    if (inner ? mayBring(inner, at, null, hops + 1) : outline.produces) return true;
+    return outline.starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, null, hops + 1));
 
     function reaches(callee: string): boolean {
-      const brought = imports.get(callee);
+      const brought = outline.imports.get(callee);
       if (brought) return mayBring(brought, at, null, hops + 1);
       return outline.definition(callee) !== undefined && producedIn(at, callee, hops + 1);
     }
@@ -204,13 +203,13 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const at = modulePath(module, from);
     const text = at === null ? undefined : textAt(at);
     if (at === null || text === undefined) return false;
-    const { definition, bases, imports } = library.outline(at, text);
-    const own = definition(method);
+    const outline = library.outline(at, text);
+    const own = outline.definition(method);
     if (own) return own.produces;
-    const passedOn = imports.get(name);
+    const passedOn = outline.imports.get(name);
     if (passedOn) return mayInherit(passedOn, at, method, hops + 1);
-    return bases(name).some((base) => {
-      const further = imports.get(base);
+    return outline.bases(name).some((base) => {
+      const further = outline.imports.get(base);
       return further !== undefined && mayInherit(further, at, method, hops + 1);
     });
   }
