@@ -13,10 +13,10 @@ import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NUMBER, TRUTH, type UnionValue, type Value, int, tuple } from './value';
 import { NAME } from './words';
 
-/** `f(*layers)` where the list is one of several. */
+/** `f(*layers)`, `f(**fields)` where the list or the dict is one of several. */
 export function splatOfSeveral(list: Node, frame: Frame, run: Run): { node: Node; value: UnionValue } | null {
   for (const { kind, children } of list.children) {
-    const [inner] = kind === 'list_splat' ? children : [];
+    const [inner] = kind === 'list_splat' || kind === 'dictionary_splat' ? children : [];
     if (inner?.kind !== 'identifier') continue;
     const value = run.evaluate(inner, frame);
     if (value.kind === 'union') return { node: inner, value };
@@ -24,7 +24,7 @@ export function splatOfSeveral(list: Node, frame: Frame, run: Run): { node: Node
   return null;
 }
 
-/** `chosen`: which of several a list is that is unpacked. */
+/** `chosen`: which of several a list or a dict is that is unpacked. */
 export function collectArgs(
   list: Node,
   frame: Frame,
@@ -53,7 +53,7 @@ export function collectArgs(
       open ||= listed?.open ?? true;
     } else if (child.kind === 'dictionary_splat') {
       const [inner] = child.children;
-      const value = inner ? run.evaluate(inner, frame) : null;
+      const value = inner && inner === chosen?.node ? chosen.value : inner && run.evaluate(inner, frame);
       const item = value?.kind === 'ref' ? frame.state.heap.get(value.id) : null;
       if (item?.kind === 'dict') item.entries.forEach((v, k) => keywords.set(k, v));
       else open = true;

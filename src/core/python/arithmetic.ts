@@ -35,7 +35,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (a.kind === 'unknown' && b.kind === 'unknown' && !(operator === '@')) {
     if (a.foreign || b.foreign) return unknown('', true);
   }
-  const sizes = sizeLike(a) && sizeLike(b);
+  const sizes =
+    (sizeLike(a) && sizeLike(b)) || (frame.building && operator === '*' && isParameter(a) && isParameter(b));
   const left = asTensor(a, run);
   const right = asTensor(b, run);
   if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
@@ -69,6 +70,9 @@ const sizeLike = (v: Value): boolean =>
       v.label,
     ) &&
     !/mask|emb|feat_|idx|index/.test(v.label));
+
+/** What a constructor is given and multiplies, `heads * dh`, is the size of a layer. */
+const isParameter = (v: Value): boolean => v.kind === 'unknown' && !v.foreign && /^[a-z]\w*$/.test(v.label);
 
 const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
 

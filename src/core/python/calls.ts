@@ -2,7 +2,7 @@
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
 import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, position, rankOf, tensor, withoutReplicas } from '../tensor/shape';
-import type { Dim } from '../tensor/dim';
+import { type Dim, constant } from '../tensor/dim';
 import { mapReplicas, writtenAt } from '../tensor/pointwise';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
@@ -93,6 +93,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
       applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
     );
   }
+  if (REPEAT_KV.test(path)) return repeatHeads(args, node, frame, run);
   if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
   if (/(^|\.)partial$/.test(name)) {
     const [target, ...positional] = args.positional;
@@ -157,6 +158,20 @@ const isOfNumbers = (path: string, { positional: [only, ...more] }: Args): boole
   /^(math|np|numpy)\.(sqrt|log|log2|log10|exp|sin|cos|tan|pow|power)$/.test(path) &&
   (path.startsWith('math.') || [only, ...more].every((value) => value?.kind === 'int' || value?.kind === 'number'));
 
+/** The helper of transformers that other projects import: heads, the second axis of four, are repeated. */
+const REPEAT_KV = /^transformers\.([\w.]+\.)?repeat_kv$/;
+
+function repeatHeads(args: Args, node: Node, frame: Frame, run: Run): Value {
+  const operator = operatorNamed('torch.repeat_interleave');
+  const [heads, times] = [argument(args, 0, 'hidden_states'), argument(args, 1, 'n_rep')];
+  if (!operator || !heads || !times) return unknown();
+  return lifted(
+    { ...args, positional: [heads, times], keywords: new Map([['dim', int(constant(1))]]) },
+    frame,
+    (chosen) => applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
+  );
+}
+
 export const FOREIGN =
   /^(numpy|np|tensorflow|tf|jax|jnp|pandas|pd|random|os|math|re|json|itertools|collections|sys|time|logging|scipy|cv2|PIL|cupy|mindspore|paddle|mxnet|chainer|keras)(\.|$)/;
 
@@ -216,7 +231,15 @@ function callMethodOf(name: string, args: Args, node: Node, frame: Frame, run: R
 const shifted = (args: Args): ReadonlyMap<number | string, Node> =>
   new Map([...args.nodes].map(([key, value]) => [typeof key === 'number' ? key - 1 : key, value]));
 
-function callMethod(owner: Value, name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
+function callMethod(
+  owner: Value,
+  name: string,
+  args: Args,
+  node: Node,
+  frame: Frame,
+  run: Run,
+  object = objectOf(node),
+): Value {
   const contained = containerMethod(owner, name, args, frame, run);
   if (contained) return contained;
   if (owner.kind === 'string') return { kind: 'string', value: null };
@@ -240,8 +263,9 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   }
   // Methods that dicts, strings and numpy arrays have too, on something unknown: only with arguments that tensors take.
   if (owner.kind === 'unknown' && name === 'repeat' && args.keywords.has('axis')) return unknown('', true);
-  const callee = childOf(node, 'function');
-  const object = callee ? childOf(callee, 'object') : null;
+  const whole = object && /^(reshape|view)$/.test(name) && !t.shape.exact ? beforeUnsqueeze(object, frame, run) : null;
+  if (whole)
+    return lift([whole], frame.state.path, ([one]) => callMethod(one ?? unknown(), name, args, node, frame, run, null));
   const nodes = new Map<number | string, Node>(
     [...args.nodes].map(([key, value]) => [typeof key === 'number' ? key + 1 : key, value]),
   );
@@ -250,6 +274,19 @@ function callMethod(owner: Value, name: string, args: Args, node: Node, frame: F
   return lifted({ ...args, positional: [labelled, ...args.positional], nodes }, frame, (chosen) =>
     applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
   );
+}
+
+const objectOf = (node: Node): Node | null => {
+  const callee = childOf(node, 'function');
+  return callee && childOf(callee, 'object');
+};
+
+/** `x` of `x.unsqueeze(3).reshape(..)`: an axis of size 1 changes nothing of that, while of an x of unknown rank it hides the last axes. */
+function beforeUnsqueeze(object: Node, frame: Frame, run: Run): Value | null {
+  const method = object.kind === 'call' ? childOf(object, 'function') : null;
+  const name = method && childOf(method, 'attribute');
+  const of = method && childOf(method, 'object');
+  return name && textOf(name) === 'unsqueeze' && of?.kind === 'identifier' ? run.evaluate(of, frame) : null;
 }
 
 const carriesAny = (args: Args, frame: Frame, run: Run): boolean =>

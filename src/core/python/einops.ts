@@ -93,19 +93,37 @@ function rebuild(t: Tensor, pattern: Pattern, size: (name: string) => Dim, place
     const big = parts.filter((p) => !isOne(p.dim));
     return [{ ...merged, replica: merged.replica && (big.length > 1 ? mark(merged.replica) : merged.replica) }];
   };
-  const dots = pattern.right.findIndex((g) => g[0] === '...' && g.length === 1);
+  const dots = dotsIn(pattern.right);
   if (named.middle || dots < 0) return exactShape(pattern.right.flatMap(made));
+  // What is known of the axes that the dots stand for.
+  const before = dotsIn(pattern.left);
+  const after = pattern.left.length - before - 1;
+  const { head, tail } = t.shape;
   return {
     exact: false,
-    head: pattern.right.slice(0, dots).flatMap(made),
-    tail: pattern.right.slice(dots + 1).flatMap(made),
+    head: [...pattern.right.slice(0, dots).flatMap(made), ...head.slice(before)],
+    tail: [...tail.slice(0, Math.max(0, tail.length - after)), ...pattern.right.slice(dots + 1).flatMap(made)],
   };
+}
+
+/** Where the dots stand that no other axis is merged with. */
+const dotsIn = (side: readonly Group[]): number => side.findIndex((g) => g[0] === '...' && g.length === 1);
+
+/** Axes before the dots, and those behind them, are more or fewer than they were. */
+function shiftOf({ left, right }: Pattern): View['shift'] {
+  const [from, to] = [dotsIn(left), dotsIn(right)];
+  return from < 0 || to < 0 ? undefined : [to - from, right.length - to - (left.length - from)];
 }
 
 /** Where an axis of the input goes, when it goes there alone. */
 function where(at: number, t: Tensor, pattern: Pattern): number | null {
   const rank = rankOf(t.shape);
   const dots = pattern.left.findIndex((g) => g[0] === '...');
+  const among = rank === null || dots < 0 ? -1 : (at < 0 ? at + rank : at) - dots;
+  if (rank !== null && among >= 0 && among <= rank - pattern.left.length) {
+    const own = dotsIn(pattern.right);
+    return own < 0 ? null : own + among;
+  }
   const index =
     dots < 0
       ? at < 0
@@ -126,9 +144,11 @@ function where(at: number, t: Tensor, pattern: Pattern): number | null {
 }
 
 function viewOf(pattern: Pattern, size: (name: string) => Dim, place: Place): View {
+  const shift = shiftOf(pattern);
   return {
     shape: (t) => rebuild(t, pattern, size, place),
     axis: (at, t) => where(at, t, pattern),
+    ...(shift && { shift }),
   };
 }
 

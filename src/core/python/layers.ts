@@ -20,6 +20,9 @@ export function layerName(name: string): string | null {
   )
     return 'nn.Linear';
   if (last === 'ConvModule') return 'nn.ConvModule';
+  // Wherever they come from, they normalize rows.
+  const norm = /^(?:Mixed)?(?:Fused|Fast|Triton)?(RMSNorm|LayerNorm)$/.exec(last)?.[1];
+  if (norm !== undefined && name.includes('.')) return `nn.${norm}`;
   // Blocks of transformers as the model zoo of images has them: rows in, rows out.
   if (/^timm\.(models|layers)\b/.test(name) && /^(Block|Attention)$/.test(last)) return 'nn.TransformerEncoderLayer';
   return null;

@@ -118,6 +118,7 @@ export function applyOperator(applied: Applied): Value {
     case 'recurrent':
     case 'recurrent-cell':
     case 'attention':
+    case 'packed-attention':
     case 'multihead-attention':
     case 'transformer-layer':
     case 'transformer-decoder':

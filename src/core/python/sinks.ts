@@ -58,6 +58,8 @@ export function applySink(applied: Applied): Value {
     }
     case 'attention':
       return attentionSink(applied);
+    case 'packed-attention':
+      return packedAttention(applied, tensorAt(0, 'qkv'));
     case 'multihead-attention':
     case 'transformer-decoder':
       return moduleAttention(applied);
@@ -307,6 +309,9 @@ function attentionSink(applied: Applied): Value {
   const bhsd =
     /^(scaled_dot_product_attention|flex_attention|sageattn)$/.test(operator.name) &&
     !(layout?.kind === 'string' && layout.value === 'NHD');
+  // Of three axes, heads of xformers are among the batch; those of `flash_attn_varlen_func` are the second.
+  const headsOf = (t: Tensor): number | null =>
+    operator.name === 'memory_efficient_attention' && rankOf(t.shape) === 3 ? null : bhsd ? -3 : -2;
   const usual = operator.name === 'flash_attn_varlen_func' ? 3 : 4;
   const operands = names.map(([role, short], i): Operand => {
     const value = argument(args, i, role, short);
@@ -316,12 +321,30 @@ function attentionSink(applied: Applied): Value {
       role,
       value: ranked,
       node: argumentNode(args, i, role, short),
-      hits: role === 'query' || !t ? [] : headHits(ranked, bhsd),
+      hits: role === 'query' || !t ? [] : headHits(ranked, headsOf(ranked)),
     };
   });
   emit(applied, 'attention', operands, { advice: gqaAdvice(applied, operands) });
   const query = operands[0]?.value;
   return tensor(query ? withoutReplicas(query.shape) : UNKNOWN_SHAPE, { place: placeOf(node) });
+}
+
+/** Queries, keys and values stacked on the third axis from the back, in front of the heads. */
+function packedAttention(applied: Applied, qkv: Tensor | null): Value {
+  const place = placeOf(applied.node);
+  if (!qkv) return tensor(UNKNOWN_SHAPE, { place });
+  const stacked = position(qkv.shape, -3) ?? -3;
+  const heads = position(qkv.shape, -2) ?? -2;
+  const hits =
+    qkv.form?.axis === stacked ? hitsOf(qkv, -1).filter(({ axis, via }) => via === 'rows' && axis === heads) : [];
+  const found = asHits(
+    hits.map((hit) => ({ ...hit, via: 'whole' as const })),
+    () => 'head',
+    () => false,
+  );
+  const node = argumentNode(applied.args, 0, 'qkv');
+  emit(applied, 'attention', [{ role: 'key', value: qkv, node, hits: found }], {});
+  return tensor(UNKNOWN_SHAPE, { place });
 }
 
 /** Why `enable_gqa=True` runs on the math path, from what the text says of types and sizes. */
@@ -339,13 +362,20 @@ function gqaAdvice({ args }: Applied, operands: readonly Operand[]): Advice | nu
   return null;
 }
 
-/** Keys and values: replicated over the batch or over heads. Copies that are views cost these kernels nothing. */
-function headHits(t: Tensor, bhsd: boolean): readonly SinkHit[] {
+/**
+ * Keys and values: replicated over the batch or over heads, which are the axis `behind` from the back, -2 or -3, or none. The other one
+ * of the two is the sequence. Copies that are views cost these kernels nothing.
+ */
+function headHits(t: Tensor, behind: number | null): readonly SinkHit[] {
   const rank = rankOf(t.shape);
-  const heads = bhsd ? (rank === null ? -3 : rank - 3) : rank === null ? -2 : rank - 2;
-  const width = rank === null ? -1 : rank - 1;
-  const sequence = bhsd ? (rank === null ? -2 : rank - 2) : rank === null ? -3 : rank - 3;
-  const hits = hitsOf(t, width).filter(({ axis, via }) => axis !== sequence && (via === 'whole' || via === 'block'));
+  const at = (axis: number): number => (rank === null ? axis : rank + axis);
+  const heads = behind === null ? null : at(behind);
+  const width = at(-1);
+  const sequence = at(behind === -2 ? -3 : -2);
+  const isJoined = t.form?.axis === sequence;
+  const hits = hitsOf(t, width).filter(
+    ({ axis, via }) => axis !== sequence && (via === 'whole' || via === 'block' || (via === 'rows' && isJoined)),
+  );
   return asHits(
     hits,
     (h) => (h.axis === heads ? 'head' : 'batch'),

@@ -8,6 +8,9 @@ import { ANY_KEY, alike, templateOf } from './builtins';
 import type { HeapItem } from './heap';
 import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
+import { layerName } from './layers';
+import type { ClassModel } from './model';
+import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -29,7 +32,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
         const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
         const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? (any && another(any, key)) ?? oneOfModules(item, frame) ?? unknown();
+        return found ?? (any && another(any, key)) ?? oneOfModules(item, only, frame) ?? unknown();
       }
       return unknown();
     }
@@ -56,12 +59,24 @@ function another(value: Value, key: string | null): Value {
   return { ...value, id, storage: id, label: key ?? value.label };
 }
 
-/** Which of a dict of modules is not known, where all are of one kind: any of them, taken as the first. */
-function oneOfModules(item: HeapItem & { kind: 'dict' }, frame: Frame): Value | undefined {
+/**
+ * Which of a dict of modules is not known, where all are of one kind: any of them, taken as the first. Of several classes one of each,
+ * those first that may make copies.
+ */
+function oneOfModules(item: HeapItem & { kind: 'dict' }, index: Node, frame: Frame): Value | undefined {
   if (item.tag !== 'nn.ModuleDict') return undefined;
   const values = [...item.entries.values()];
   const isDict = (value: Value): boolean => value.kind === 'ref' && frame.state.heap.peek(value.id)?.kind === 'dict';
-  return alike(values, frame) || values.every(isDict) ? values[0] : undefined;
+  if (alike(values, frame) || values.every(isDict)) return values[0];
+  const byClass = new Map<ClassModel, readonly [key: string, value: Value]>();
+  for (const [key, value] of item.entries) {
+    const module = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
+    if (module?.kind !== 'object' || !module.model) return undefined;
+    if (!byClass.has(module.model)) byClass.set(module.model, [key, value]);
+  }
+  const copying = (model: ClassModel): number => ([...model.methods.values()].some(producesReplicas) ? 0 : 1);
+  const classes = [...byClass].sort(([a], [b]) => copying(a) - copying(b)).map(([, entry]) => entry);
+  return classes.length > 1 ? oneByKey(classes, index) : undefined;
 }
 
 const MAX_CLASSES = 4;
@@ -71,12 +86,17 @@ function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undef
   const values = [...entries.values()];
   if (values.length < 2) return values[0];
   const makes = (value: Value): boolean =>
-    value.kind === 'class' || (value.kind === 'name' && /\bnn\.[A-Z]/.test(value.path));
+    value.kind === 'class' ||
+    (value.kind === 'name' && (/\bnn\.[A-Z]/.test(value.path) || layerName(value.path) !== null));
   // A string or None among them stands for what is made elsewhere.
   if (values.some((value) => !makes(value) && value.kind !== 'string' && value.kind !== 'none')) return undefined;
   const made = [...entries].filter(([, value]) => makes(value));
   if (made.length < 2) return undefined;
-  const options = made.slice(0, MAX_CLASSES).map(([key, value]) => {
+  return oneByKey(made, index);
+}
+
+function oneByKey(entries: readonly (readonly [key: string, value: Value])[], index: Node): Value {
+  const options = entries.slice(0, MAX_CLASSES).map(([key, value]) => {
     const text = `${textOf(index)} == '${key}'`;
     return { value, when: [{ key: text, text, holds: true }] };
   });

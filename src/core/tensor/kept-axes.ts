@@ -1,5 +1,5 @@
 /** Which axes a reshape keeps whose sizes go by other names. */
-import { type Dim, equal, isMultiple, isOne, onlySymbol, valueOf } from './dim';
+import { type Dim, equal, isMultiple, isOne, onlySymbol, product, valueOf } from './dim';
 import { minRank, withRank } from './shape';
 import type { Axis, Tensor } from './value';
 
@@ -64,15 +64,23 @@ export function keptLast(tail: readonly Axis[], sizes: readonly (Dim | 'rest')[]
   return isKept && tail.length > count ? last : null;
 }
 
-/** Axes beyond the recorded ones that the rank may hide: `x.view(b, -1, x.shape[2], x.shape[3])` says how many there are. */
+/**
+ * Axes beyond the recorded ones that the rank may hide: `x.view(b, -1, x.shape[2], x.shape[3])` says how many there are, and so
+ * does `x.view(b, x.shape[1], h, d)` of rows of h * d.
+ */
 const MAX_HIDDEN = 3;
 
 export function hiddenRank(t: Tensor, sizes: readonly (Dim | 'rest')[]): Tensor | null {
   const last = sizes[sizes.length - 1];
   if (last === 'rest' || !last || !t.shape.head.some((axis) => axis.replica)) return null;
+  const behind = sizes.slice(1);
+  const inner = behind.includes('rest') ? null : product(behind as readonly Dim[]);
   for (let hidden = 1; hidden <= MAX_HIDDEN; hidden++) {
     const shape = withRank(t, minRank(t.shape) + hidden);
-    if (shape && equal(shape.head[shape.head.length - 1]?.dim ?? null, last) === true) return { ...t, shape };
+    if (!shape) continue;
+    const dims = shape.head.map((axis) => axis.dim);
+    if (equal(dims[dims.length - 1] ?? null, last) === true || equal(product(dims.slice(1)), inner) === true)
+      return { ...t, shape };
   }
   return null;
 }

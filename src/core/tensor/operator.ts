@@ -76,6 +76,8 @@ export type Effect =
   | 'recurrent'
   | 'recurrent-cell'
   | 'attention'
+  /** Of queries, keys and values in one tensor. */
+  | 'packed-attention'
   | 'multihead-attention'
   | 'transformer-layer'
   | 'transformer-decoder'

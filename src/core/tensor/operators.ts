@@ -152,6 +152,9 @@ export const OPERATORS: readonly Operator[] = [
   ),
   ...row('attention', 'sageattention.sageattn', 'sageattn', 'query key value tensor_layout is_causal'),
   ...row('attention', 'flash_attn.flash_attn_varlen_func', 'flash_attn_varlen_func', 'query key value'),
+  ...['flash_attn_qkvpacked_func', 'flash_attn_varlen_qkvpacked_func', 'flash_attn_unpadded_qkvpacked_func'].flatMap(
+    (name) => row('packed-attention', `flash_attn.${name}`, name, 'qkv'),
+  ),
   ...row(
     'attention',
     'torch.flex_attention',
@@ -214,7 +217,7 @@ const PREFIXES: readonly (readonly [RegExp, string])[] = [
   [/^torch\.torch\./, 'torch.'],
   [/^einops\.(einops|layers\.torch)\./, 'einops.'],
   [/^xformers\.ops\.(fmha\.)?/, 'xformers.'],
-  [/^(\w+\.)+(?=flash_attn_(varlen_)?func$)/, 'flash_attn.'],
+  [/^(\w+\.)+(?=flash_attn_(varlen_|unpadded_)?(qkvpacked_)?func$)/, 'flash_attn.'],
 ];
 
 /** `torch.nn.functional.linear` -> `F.linear`, `torch.ops.aten.cat.default` -> `torch.cat`. */

@@ -58,6 +58,12 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   while (room() && fits(back)) back++;
   let from = axes.slice(front, axes.length - back);
   let into = to.slice(front, to.length - back);
+  // reshape(b, n, h, d) of n by h * d, whatever b is called: what the others leave is the first axis.
+  if (front === 0 && from.length > 1 && into.length > 1 && agreeBehindFirst(from, into)) {
+    front = 1;
+    from = from.slice(1);
+    into = into.slice(1);
+  }
   // view(B, N * N, -1): what is merged in the middle says that the axes around it stay.
   if (front === 0 && back === 0 && into.length >= 3 && from.length > into.length) {
     const [inner, merged] = [from.slice(1, -1), into.slice(1, -1)];
@@ -172,6 +178,9 @@ function splitSecond(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nu
   const made = reshape({ ...t, shape: exactShape([mergeAxes([first, times]), kept, ...more]) }, sizes);
   return { ...made, crosses: true, origin: made.origin.map((at) => (at !== null && at < 2 ? null : at)) };
 }
+
+const agreeBehindFirst = (from: readonly Axis[], [, ...into]: readonly Dim[]): boolean =>
+  equal(product(from.slice(1).map((axis) => axis.dim)), product(into)) === true;
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 

@@ -159,6 +159,7 @@ export function narrow(axis: number, size: Dim): View {
         : null,
   });
   return {
+    shift: [0, 0],
     shape: (t) => {
       const shape = reaching(t, axis);
       const at = position(shape, axis);

@@ -69,4 +69,72 @@ module Resampler(d, count, depth):
             x = block(x)  #= block
         return x
 `,
+  'a norm that is taken instead where it is installed': `
+class Norm(nn.Module):
+    def __init__(self, n, eps=1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n))
+    def forward(self, x):
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True))
+try:
+    from apex.normalization import FusedRMSNorm
+    Norm = FusedRMSNorm
+except ImportError:
+    pass
+NORMS = {'rms': Norm, 'layer': nn.LayerNorm}
+module Tokens(d, kind):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.norm = NORMS[kind](d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> fc
+        return self.fc(self.norm(torch.cat([token, x], dim=1)))  #= fc
+`,
+  'heads repeated by the helper of transformers, packed with the queries': `
+from flash_attn.flash_attn_interface import flash_attn_unpadded_qkvpacked_func
+from transformers.models.llama.modeling_llama import repeat_kv
+def forward(self, q, k, v, lengths, most):
+    b, g, s, d = k.shape
+    q, v = q.view(b, -1, s, d), v.view(b, g, s, d)
+    k = repeat_kv(k, self.groups)  #! IKB202 -> flash
+    v = repeat_kv(v, self.groups)  #! IKB202 -> flash
+    qkv = torch.stack([q, k, v], dim=2).transpose(1, 3)
+    qkv = rearrange(qkv, 'b s ... -> (b s) ...')
+    return flash_attn_unpadded_qkvpacked_func(qkv, lengths, most, 0.0, causal=True)  #= flash
+`,
+  'heads repeated by a helper of that name of which nothing is known': `
+from models.llama import repeat_kv
+def attend(q, k, v, groups):
+    return F.scaled_dot_product_attention(q, repeat_kv(k, groups), repeat_kv(v, groups))
+`,
+  'heads among the batch, for xformers': `
+import xformers.ops
+module Attend(d, heads=8, width=64):
+    self.heads, self.width = heads, width
+    self.to_q = nn.Linear(d, heads * width)
+    self.to_k = nn.Linear(d, heads * width)
+    def forward(self, x, context, times):
+        q = self.to_q(x)
+        k = self.to_k(context)
+        k = repeat(k[::times], 'b ... -> (b n) ...', n=times)  #! IKB201 -> attention
+        b, _, _ = q.shape
+        q, k = map(
+            lambda t: t.unsqueeze(3)
+            .reshape(b, t.shape[1], self.heads, self.width)
+            .permute(0, 2, 1, 3)
+            .reshape(b * self.heads, t.shape[1], self.width)
+            .contiguous(),
+            (q, k),
+        )
+        return xformers.ops.memory_efficient_attention(q, k, x)  #= attention
+`,
+  'keys of their own in front of the others': `
+module Attend(heads, count, width):
+    self.memory = nn.Parameter(torch.randn(2, heads, count, width))
+    def forward(self, q, k, v):
+        mk, mv = map(lambda t: repeat(t, 'h n d -> b h n d', b=q.shape[0]), self.memory)  #! IKB201 -> attention
+        k = torch.cat((mk, k), dim=-2)
+        v = torch.cat((mv, v), dim=-2)
+        return F.scaled_dot_product_attention(q, k, v)  #= attention
+`,
 });

@@ -213,4 +213,28 @@ class Agent:
     def act(self, seen, n):
         return self.encoder(seen.repeat_interleave(n, dim=0))  #! IKB102 -> fc
 `,
+  'one of several networks by a key, its fields unpacked': `
+module Text(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, text):
+        token = self.token.expand(text.shape[0], -1, -1)  #! IKB102 -> fc
+        return {'trunk': {'tokens': torch.cat((token, text), dim=1)}, 'head': {}}
+module Image(d):
+    self.stem = nn.Linear(d, d)
+    def forward(self, image):
+        return {'trunk': {'tokens': self.stem(image)}, 'head': {}}
+module Trunk(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, tokens, mask=None):
+        return self.fc(tokens)  #= fc
+module Model(d):
+    self.stems = nn.ModuleDict({'image': Image(d), 'text': Text(d)})
+    self.trunks = nn.ModuleDict({'image': Trunk(d), 'text': Trunk(d)})
+    def forward(self, inputs):
+        outputs = {}
+        for key, value in inputs.items():
+            fields = self.stems[key](**{key: value})['trunk']
+            outputs[key] = self.trunks[key](**fields)
+        return outputs
+`,
 });

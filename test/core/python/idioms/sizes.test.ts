@@ -176,4 +176,14 @@ module Captioner(d):
         fc, att = several(n, [self.a(fc), self.b(att)])
         return self.b(fc)  #= b
 `,
+  'rows of copies that become heads, under a batch of another name': `
+module Attend(d, n, w):
+    self.n, self.w = n, w
+    self.to_k = nn.Linear(d, n * w)
+    def forward(self, q, context, times):
+        b = q.shape[0]
+        k = repeat(self.to_k(context), 'b ... -> (b f) ...', f=times)  #! IKB301 -> product
+        k = k.reshape(b, k.shape[1], self.n, self.w).permute(0, 2, 1, 3)
+        return q @ k.transpose(2, 3)  #= product
+`,
 });
