@@ -31,7 +31,7 @@ export function adviceMatch(
   const { itemSize } = operand.value;
   const alignment = (itemSize ?? 2) >= 4 ? ALIGNMENT_TF32 : ALIGNMENT;
   if (advice.code === 'IKB401' && (width === null || width % alignment === 0)) return null;
-  const half = isHalf(node, itemSize);
+  const half = isHalf(node, itemSize) || (itemSize === null && advice.code === 'IKB401' && advice.half);
   const origin = advice.code === 'IKB401' ? advice.concatenation : node;
   const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${alignment}`;
   return {

@@ -39,6 +39,8 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
 /** The same with what the file must have: a product that may broadcast a parameter inside, a pooled context that is resized. */
 const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
   [/\bmatmul\b/, /Parameter\(/],
+  // Layers that are made in half precision: what is concatenated for them.
+  [/\bcat(enate)?\(/, /Linear\([^\n]*(dtype=torch\.(half|b?float16)|\)\.(half|bfloat16|to)\()/],
   [/\b([iI]nterpolate|[uU]psample)\(/, /[aA]daptive_?[aA]vg_?[pP]ool/],
   // Features of graphs given to their nodes.
   [

@@ -43,7 +43,7 @@ export type Advice =
   /** enable_gqa=True, and why no fused kernel takes it. */
   | { readonly code: 'IKB203'; readonly why: string }
   /** The contracted size of a concatenation: of interest if it is a number that is not a multiple of 8. */
-  | { readonly code: 'IKB401'; readonly size: Dim; readonly concatenation: Node };
+  | { readonly code: 'IKB401'; readonly size: Dim; readonly concatenation: Node; readonly half: boolean };
 
 export interface SinkEvent {
   readonly kind:

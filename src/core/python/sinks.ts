@@ -1,7 +1,7 @@
 /** Matrix products and attention: which replicas each operand brings, whether the sink copies them, and the result. */
 import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { ALL } from '../tensor/axis-map';
-import { type Dim, ONE, isOne, valueOf } from '../tensor/dim';
+import { type Dim, ONE, isOne } from '../tensor/dim';
 import { replica } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import {
@@ -18,13 +18,13 @@ import {
   withoutReplicas,
 } from '../tensor/shape';
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
-import { argument, argumentNode, asDim, asNumber, asTensor, nodeAt, placeOf } from './access';
+import { argument, argumentNode, asDim, asNumber, asTensor, placeOf } from './access';
+import { gqaAdvice, widthAdvice } from './advice';
 import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
 import { recurrentResult } from './recurrent';
-import type { Advice, Operand, SinkHit } from './run';
-import { textOf } from './syntax';
-import type { LayerValue, Value } from './value';
+import type { Operand, SinkHit } from './run';
+import type { Value } from './value';
 import { tuple } from './value';
 
 export function applySink(applied: Applied): Value {
@@ -103,17 +103,6 @@ function linearSink(applied: Applied, input: Tensor | null): Value {
   return projected(t, -1, width, place);
 }
 
-/** A concatenation whose width may be worth padding. */
-function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null {
-  const node = t.place ? nodeAt(t.place) : null;
-  const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
-  const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : null;
-  const size = valueOf(stated) === null ? (knownAxis(t.shape, -1)?.dim ?? null) : stated;
-  return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
-    ? { code: 'IKB401', size, concatenation: node }
-    : null;
-}
-
 /** A cat on axis 1 of rows picked by an index, rank unknown: features of rows are what such rows are joined with. */
 function flatConcatenation(t: Tensor): Tensor {
   if (rankOf(t.shape) !== null || t.form?.axis !== 1) return t;
@@ -181,7 +170,7 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
   const strict = applied.operator.name === 'bmm' || applied.operator.name === 'baddbmm';
   const [a, given] = strict
     ? [left, right].map((t) => ({ ...t, shape: withRank(t, 3) ?? t.shape }))
-    : applied.operator.name === 'mm'
+    : applied.operator.name === 'mm' || applied.operator.name === 'addmm'
       ? [left, right].map((t) => ({ ...t, shape: withRank(t, 2) ?? t.shape }))
       : [left, right];
   if (!a || !given) return tensor(UNKNOWN_SHAPE, { place });
@@ -298,30 +287,41 @@ function productOf(a: Tensor, b: Tensor, place: ReturnType<typeof placeOf>): Ten
   );
 }
 
+const APART = [
+  ['query', 'q'],
+  ['key', 'k', 'k_cache'],
+  ['value', 'v', 'v_cache'],
+] as const;
+const PACKED = [
+  ['query', 'q'],
+  ['key', 'kv'],
+] as const;
+
 function attentionSink(applied: Applied): Value {
   const { args, run, operator, node } = applied;
-  const names = [
-    ['query', 'q'],
-    ['key', 'k'],
-    ['value', 'v'],
-  ] as const;
+  // Keys and values in one tensor lie along an axis of their own, in front of the heads.
+  const packed = operator.name.includes('kvpacked');
+  const names = packed ? PACKED : APART;
   const layout = operator.name === 'sageattn' ? argument(args, 3, 'tensor_layout') : undefined;
   const bhsd =
     /^(scaled_dot_product_attention|flex_attention|sageattn)$/.test(operator.name) &&
     !(layout?.kind === 'string' && layout.value === 'NHD');
+  const usual = operator.name.includes('_varlen_') ? 3 : 4;
   // Of three axes, heads of xformers are among the batch; those of `flash_attn_varlen_func` are the second.
-  const headsOf = (t: Tensor): number | null =>
-    operator.name === 'memory_efficient_attention' && rankOf(t.shape) === 3 ? null : bhsd ? -3 : -2;
-  const usual = operator.name === 'flash_attn_varlen_func' ? 3 : 4;
-  const operands = names.map(([role, short], i): Operand => {
-    const value = argument(args, i, role, short);
+  const hitsIn = (t: Tensor): readonly SinkHit[] =>
+    operator.name === 'memory_efficient_attention' && rankOf(t.shape) === 3
+      ? headHits(t, -2, null)
+      : headHits(t, bhsd ? -2 : packed ? -4 : -3, bhsd ? -3 : -2);
+  const operands = names.map(([role, ...others], i): Operand => {
+    const value = argument(args, i, role, ...others);
     const t = value ? asTensor(value, run) : null;
-    const ranked = t ? { ...t, shape: withRank(t, rankOf(t.shape) ?? usual) ?? t.shape } : tensor(UNKNOWN_SHAPE);
+    const rank = packed && role === 'key' ? usual + 1 : usual;
+    const ranked = t ? { ...t, shape: withRank(t, rankOf(t.shape) ?? rank) ?? t.shape } : tensor(UNKNOWN_SHAPE);
     return {
       role,
       value: ranked,
-      node: argumentNode(args, i, role, short),
-      hits: role === 'query' || !t ? [] : headHits(ranked, headsOf(ranked)),
+      node: argumentNode(args, i, role, ...others),
+      hits: role === 'query' || !t ? [] : hitsIn(ranked),
     };
   });
   emit(applied, 'attention', operands, { advice: gqaAdvice(applied, operands) });
@@ -347,38 +347,19 @@ function packedAttention(applied: Applied, qkv: Tensor | null): Value {
   return tensor(UNKNOWN_SHAPE, { place });
 }
 
-/** Why `enable_gqa=True` runs on the math path, from what the text says of types and sizes. */
-function gqaAdvice({ args }: Applied, operands: readonly Operand[]): Advice | null {
-  const flag = args.keywords.get('enable_gqa');
-  if (flag?.kind !== 'bool' || flag.value !== true) return null;
-  const wide = operands.find((o) => (o.value.itemSize ?? 0) >= 4);
-  if (wide) return { code: 'IKB203', why: `the ${wide.role} is in single or double precision` };
-  const sizes = operands.map((o) => valueOf(knownAxis(o.value.shape, -1)?.dim ?? null));
-  const large = sizes.find((size) => size !== null && size > 256);
-  if (large !== undefined) return { code: 'IKB203', why: `the head dimension is ${large}, above 256` };
-  const [q, , v] = sizes;
-  if (typeof q === 'number' && typeof v === 'number' && q !== v)
-    return { code: 'IKB203', why: `the head dimensions ${q} and ${v} differ` };
-  return null;
-}
-
 /**
- * Keys and values: replicated over the batch or over heads, which are the axis `behind` from the back, -2 or -3, or none. The other one
- * of the two is the sequence. Copies that are views cost these kernels nothing.
+ * Keys and values: replicated over the batch or over heads. Axes from the back; no heads where they are among the batch. Copies
+ * that are views cost these kernels nothing.
  */
-function headHits(t: Tensor, behind: number | null): readonly SinkHit[] {
-  const rank = rankOf(t.shape);
-  const at = (axis: number): number => (rank === null ? axis : rank + axis);
-  const heads = behind === null ? null : at(behind);
-  const width = at(-1);
-  const sequence = at(behind === -2 ? -3 : -2);
-  const isJoined = t.form?.axis === sequence;
-  const hits = hitsOf(t, width).filter(
-    ({ axis, via }) => axis !== sequence && (via === 'whole' || via === 'block' || (via === 'rows' && isJoined)),
+function headHits(t: Tensor, sequence: number, heads: number | null): readonly SinkHit[] {
+  const rank = rankOf(t.shape) ?? 0;
+  const isJoined = t.form?.axis === rank + sequence;
+  const hits = hitsOf(t, rank - 1).filter(
+    ({ axis, via }) => axis !== rank + sequence && (via === 'whole' || via === 'block' || (via === 'rows' && isJoined)),
   );
   return asHits(
     hits,
-    (h) => (h.axis === heads ? 'head' : 'batch'),
+    (h) => (heads !== null && h.axis === rank + heads ? 'head' : 'batch'),
     () => false,
   );
 }

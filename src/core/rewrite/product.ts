@@ -31,6 +31,9 @@ export function productOf(match: Match): Product {
   const layer = layerOf(match);
   const weight = layer?.weight ?? sink.weight;
   const bias = layer ? layer.bias : sink.bias === 'none' ? null : sink.bias;
+  const splits = sink.kind === 'linear' || sink.kind === 'convolution' || matmulOperands(sink.node) !== null;
+  if (!splits)
+    refuse(`only linear layers, convolutions and products of two tensors are split, not \`${calledAt(sink.node)}\``);
   if (!weight) refuse('the weight that the product reads has no name here');
   if (!/^[\w.[\]]+$/.test(weight)) refuse(`the weight \`${weight}\` is an expression; give it a name first`);
   const behind = behindOf(match);
@@ -49,10 +52,12 @@ export function productOf(match: Match): Product {
       conditions: layer?.conditions ?? [],
     };
   }
-  if (sink.kind === 'matmul' && matmulOperands(sink.node)) return matmul(match, weight);
+  if (sink.kind === 'matmul') return matmul(match, weight);
   if (sink.kind === 'convolution' && layer) return convolution(match, layer);
-  return refuse(`a ${sink.kind} sink cannot be split by columns`);
+  return refuse('the convolution is not plainly an nn.Conv1d or nn.Conv2d');
 }
+
+const calledAt = (node: Node): string => callOf(node)?.name ?? textOf(node);
 
 /** `F.linear(x, v)` also takes a vector, which has no columns to slice. */
 function requireMatrix({ sink }: Match, weight: string): void {

@@ -21,7 +21,9 @@ export interface Hit {
 
 /** Replicas of `t` along axes other than the contracted one. */
 export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
-  const at = position(t.shape, contracted) ?? contracted;
+  // Of blocks whose own rank is not known, axes may be counted from the back where those of `t` are not.
+  const placed = (axis: number): number => position(t.shape, axis) ?? axis;
+  const at = placed(contracted);
   const hits: Hit[] = axesWithReplica(t)
     .filter(({ axis }) => axis !== at)
     .flatMap(({ axis, replica }) => [
@@ -31,16 +33,17 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
   hits.push(...picks(t));
   const { form } = t;
   if (!form) return hits;
-  const along = form.axis === null || form.axis === at;
+  const along = form.axis === null || placed(form.axis) === at;
   for (const block of form.blocks) {
     for (const term of block.terms) {
       const product = term.factors.length > 1;
       for (const factor of term.factors) {
-        for (const { axis, replica } of axesWithReplica(factor)) {
+        for (const { axis: own, replica } of axesWithReplica(factor)) {
+          const axis = placed(own);
           if (axis === at) continue;
           // Multiplied by a number for each position, rows are copies for products along the blocks alone.
           if (!along && replica.scaled) continue;
-          if (product && !term.factors.every((f) => alike(knownAxis(f.shape, axis)?.replica, replica))) continue;
+          if (product && !term.factors.every((f) => alike(knownAxis(f.shape, own)?.replica, replica))) continue;
           const via = along ? 'block' : 'rows';
           hits.push({ replica, axis, via, carrier: factor });
           if (!product)
@@ -85,7 +88,7 @@ export function rowHitsOf(t: Tensor, contracted: number): readonly Hit[] {
   const hits = hitsOf(t, contracted);
   const at = position(t.shape, contracted) ?? contracted;
   const { form } = t;
-  if (!form || form.axis === null || form.axis === at) return hits;
+  if (!form || form.axis === null || (position(t.shape, form.axis) ?? form.axis) === at) return hits;
   const rows = hits.filter((hit) => hit.via === 'rows');
   const origins = new Set(rows.map(({ replica: { origin } }) => `${origin.path}:${origin.start}`));
   return origins.size > 1 ? hits.filter((hit) => hit.via !== 'whole') : hits;

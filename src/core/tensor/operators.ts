@@ -151,7 +151,12 @@ export const OPERATORS: readonly Operator[] = [
     'query key value dropout_p softmax_scale causal',
   ),
   ...row('attention', 'sageattention.sageattn', 'sageattn', 'query key value tensor_layout is_causal'),
-  ...row('attention', 'flash_attn.flash_attn_varlen_func', 'flash_attn_varlen_func', 'query key value'),
+  ...['flash_attn_varlen_func', 'flash_attn_with_kvcache'].flatMap((name) =>
+    row('attention', `flash_attn.${name}`, name, 'query key value'),
+  ),
+  ...['flash_attn_kvpacked_func', 'flash_attn_varlen_kvpacked_func'].flatMap((name) =>
+    row('attention', `flash_attn.${name}`, name, 'query kv'),
+  ),
   ...['flash_attn_qkvpacked_func', 'flash_attn_varlen_qkvpacked_func', 'flash_attn_unpadded_qkvpacked_func'].flatMap(
     (name) => row('packed-attention', `flash_attn.${name}`, name, 'qkv'),
   ),
@@ -209,15 +214,16 @@ export const atenOperator = (path: string): Operator | null =>
 
 const PREFIXES: readonly (readonly [RegExp, string])[] = [
   [/^torch\.nn\.functional\./, 'F.'],
+  [/^torch\.nn\.modules\.(\w+\.)?(?=[A-Z]\w*$)/, 'nn.'],
   [/^torch\.nn\.modules\.\w+\./, 'nn.'],
+  [/^torch\.nn\.attention\.flex_attention\./, 'torch.'],
   [/^torch\.nn\./, 'nn.'],
   [/^torch\.(ops\.aten|_C\._nn|linalg|special|functional)\./, 'torch.'],
-  [/^torch\.nn\.attention\.flex_attention\./, 'torch.'],
   [/^torch\.Tensor\./, 'Tensor.'],
   [/^torch\.torch\./, 'torch.'],
   [/^einops\.(einops|layers\.torch)\./, 'einops.'],
   [/^xformers\.ops\.(fmha\.)?/, 'xformers.'],
-  [/^(\w+\.)+(?=flash_attn_(varlen_|unpadded_)?(qkvpacked_)?func$)/, 'flash_attn.'],
+  [/^(\w+\.)+(?=flash_attn_((varlen_|unpadded_)?(q?kvpacked_)?func|with_kvcache)$)/, 'flash_attn.'],
 ];
 
 /** `torch.nn.functional.linear` -> `F.linear`, `torch.ops.aten.cat.default` -> `torch.cat`. */

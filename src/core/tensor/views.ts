@@ -127,7 +127,8 @@ export function transpose(a: number, b: number): View {
     },
     axis: (at, t) => {
       const where = places(t);
-      if (!where) return null;
+      // Of the last axes of an unknown rank, an axis counted from the front may be one: the channels of [B, C, N].
+      if (!where || (where[0] < 0 && at > 0)) return null;
       return at === where[0] ? where[1] : at === where[1] ? where[0] : at;
     },
   };

@@ -1,0 +1,44 @@
+/** Products without a copy that run slower than they need to, as far as the text says so. */
+import { valueOf } from '../tensor/dim';
+import { knownAxis } from '../tensor/shape';
+import type { Tensor } from '../tensor/value';
+import { argument, asDim, nodeAt } from './access';
+import type { Applied } from './applied';
+import type { Advice, Operand } from './run';
+import { textOf } from './syntax';
+import type { LayerValue } from './value';
+
+/** A concatenation whose width may be worth padding. */
+export function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null {
+  const node = t.place ? nodeAt(t.place) : null;
+  const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
+  const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : null;
+  const size = valueOf(stated) === null ? (knownAxis(t.shape, -1)?.dim ?? null) : stated;
+  return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
+    ? { code: 'IKB401', size, concatenation: node, half: layer !== null && isHalf(layer) }
+    : null;
+}
+
+/** Made in half precision, a layer takes nothing else: `nn.Linear(a, b, dtype=torch.float16)`, `nn.Linear(a, b).half()`. */
+function isHalf({ args, node }: LayerValue): boolean {
+  const dtype = args.keywords.get('dtype');
+  if (dtype?.kind === 'name') return /^torch\.(half|b?float16)$/.test(dtype.path);
+  const made = node.parent?.kind === 'attribute' ? node.parent.parent : null;
+  return made?.kind === 'call' && /\)\s*\.((half|bfloat16)\(\)|to\(torch\.(half|b?float16)\))$/.test(textOf(made));
+}
+
+/** Why `enable_gqa=True` runs on the math path, from what the text says of types and sizes. */
+export function gqaAdvice({ args, operator }: Applied, operands: readonly Operand[]): Advice | null {
+  if (operator.name !== 'scaled_dot_product_attention') return null;
+  const flag = args.keywords.get('enable_gqa');
+  if (flag?.kind !== 'bool' || flag.value !== true) return null;
+  const wide = operands.find((o) => (o.value.itemSize ?? 0) >= 4);
+  if (wide) return { code: 'IKB203', why: `the ${wide.role} is in single or double precision` };
+  const sizes = operands.map((o) => valueOf(knownAxis(o.value.shape, -1)?.dim ?? null));
+  const large = sizes.find((size) => size !== null && size > 256);
+  if (large !== undefined) return { code: 'IKB203', why: `the head dimension is ${large}, above 256` };
+  const [q, , v] = sizes;
+  if (typeof q === 'number' && typeof v === 'number' && q !== v)
+    return { code: 'IKB203', why: `the head dimensions ${q} and ${v} differ` };
+  return null;
+}
