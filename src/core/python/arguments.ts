@@ -3,14 +3,16 @@ import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
 import { indexByName, nameSymbol, placeOf } from './access';
+import { canonicalName } from '../tensor/operators';
 import { gatheredAlongEdges } from './gather';
+import { constructLayer, layerName } from './layers';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FunctionModel } from './model';
 import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, NUMBER, TRUTH, type UnionValue, type Value, int, tuple } from './value';
+import { type Args, NONE, NO_ARGS, NUMBER, TRUTH, type UnionValue, type Value, int, tuple } from './value';
 import { NAME } from './words';
 
 /** `f(*layers)`, `f(**fields)` where the list or the dict is one of several. */
@@ -225,6 +227,9 @@ const NUMERIC = /^(int|torch\.SymInt)$/;
 const PLAIN = /^(bool|str|float)$/;
 /** A class by its name, also in quotes: `Net`, `"Net"`, `Optional["Net"]`. */
 const CLASS_TYPE = /^(?:Optional\[\s*)?["']?([A-Z]\w*)["']?(?:\]| \| None)?["']?$/;
+/** Layers that multiply whatever their sizes are. */
+const LAYER_TYPE =
+  /^(?:Optional\[)?((?:\w+\.)*(?:Linear|Bilinear|FeedForward|GRU|LSTM|RNN|MultiheadAttention|Transformer(?:En|De)coder(?:Layer)?))\]?$/;
 const FOREIGN_TYPE = /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/;
 
 function parameterValue(parameter: Parameter, stated: readonly string[] | undefined, run: Run, frame: Frame): Value {
@@ -241,6 +246,8 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     const of = CLASS_TYPE.exec(annotation);
     const known = of?.[1] === undefined ? null : run.moduleNamed(of[1], frame.file);
     if (known) return run.instance(known, frame);
+    const layer = annotatedLayer(annotation, run, frame);
+    if (layer) return layer;
   }
   const isHandedIn = fallback === null || fallback.kind === 'none';
   if (frame.building && (annotation === null || /Module$/.test(annotation)) && isHandedIn) {
@@ -277,6 +284,17 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
       { value: NONE, when: [is] },
     ],
   };
+}
+
+/** `proj: nn.Linear`, `Optional[nn.LSTM]`: a layer of which nothing else is known. */
+function annotatedLayer(annotation: string, run: Run, frame: Frame): Value | null {
+  const [, written] = LAYER_TYPE.exec(annotation) ?? [];
+  if (written === undefined) return null;
+  const [first = '', ...rest] = written.split('.');
+  const found = run.global(first, frame.file, frame);
+  const name = found?.kind === 'name' ? layerName(canonicalName([found.path, ...rest].join('.'))) : null;
+  const node = frame.function?.node;
+  return name && node ? constructLayer(name, NO_ARGS, node) : null;
 }
 
 /**

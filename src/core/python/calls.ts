@@ -112,6 +112,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
   if (/^torch\.(compile|jit\.(script|optimize_for_inference|freeze))$/.test(name))
     return args.positional[0] ?? unknown();
+  if (/^allennlp\..*\bTimeDistributed$/.test(path))
+    return args.positional[0] ?? args.keywords.get('module') ?? unknown();
   if (/^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)) {
     const module = args.positional[0] ?? args.keywords.get('module') ?? unknown();
     return module.kind === 'layer' ? { ...module, doubt: 'a wrapper for several devices' } : module;

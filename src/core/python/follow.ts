@@ -28,8 +28,12 @@ export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: 
   if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
   if (owner !== null && !isOfModule(owner, self, frame, project))
     return buildsParts(model, small) || (small && name === '__init__');
-  return small || name === '__init__' || buildsLayers(model);
+  return small || name === '__init__' || buildsLayers(model) || MAKES_MODEL.test(name);
 }
+
+/** `load_model(options)`, by which a script makes what it hands to others. */
+const MAKES_MODEL =
+  /^_*(load|build|create|make|get|init(ialize)?|setup)_(\w+_)?(model|net|network|agent|policy|encoder|decoder)$/;
 
 /** Methods of a mixin make the layers of the module that it is mixed into. */
 function isOfModule(owner: ClassModel, self: Value | null, frame: Frame, project: Project): boolean {

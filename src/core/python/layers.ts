@@ -20,6 +20,8 @@ export function layerName(name: string): string | null {
   )
     return 'nn.Linear';
   if (last === 'ConvModule') return 'nn.ConvModule';
+  // Linear layers one after the other, with an activation each.
+  if (/^allennlp\.modules\b/.test(name) && last === 'FeedForward') return 'nn.Linear';
   // Wherever they come from, they normalize rows.
   const norm = /^(?:Mixed)?(?:Fused|Fast|Triton)?(RMSNorm|LayerNorm)$/.exec(last)?.[1];
   if (norm !== undefined && name.includes('.')) return `nn.${norm}`;

@@ -3,15 +3,19 @@ import type { Match } from '../judge/match';
 import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
 
 /** Behind its first product, attention and a recurrence bring in what differs from row to row. */
+/** What else it is given makes the rows differ after that. */
+const beginsWithProduct = ({ sink: { kind } }: Match): boolean =>
+  /^(multihead-attention|recurrent|bilinear)$/.test(kind);
+
 const equalRows = (match: Match): string =>
-  match.sink.kind === 'multihead-attention' || match.sink.kind === 'recurrent'
+  beginsWithProduct(match)
     ? `its first product is the same for every copy${upTo(match)}`
     : match.scaled
       ? `the copied rows give the same product${upTo(match)}`
       : 'the copied rows give equal results';
 
 const whichComputes = (match: Match): string =>
-  match.sink.kind === 'multihead-attention' || match.sink.kind === 'recurrent'
+  beginsWithProduct(match)
     ? `whose first product is then the same for every copy${upTo(match)}`
     : match.scaled
       ? `whose product is then the same for every copy${upTo(match)}`

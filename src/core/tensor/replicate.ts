@@ -152,16 +152,18 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
   if (!shape) return tensor(exactShape(repeats.map(() => freeAxis(null))), { place });
   const padded = [...repeats];
   while (padded.length < shape.head.length) padded.unshift('keep');
+  const fewer = padded.length - repeats.length;
   const axes = padded.map((times, i): Axis => {
     const axis = shape.head[i - missing];
     if (!axis || i < missing) return times === 'keep' ? freeAxis(ONE) : all(t, times, place, true, i);
     if (times === 'keep') return axis;
-    if (isOne(axis.dim)) return all(t, times, place, true, i);
+    if (isOne(axis.dim)) return all(t, times, place, true, i - fewer);
     const source = axis.dim ?? unknownDim(t, i - missing);
     const extent = multiply(times, source);
     // Of unknown rank, a leading count may as well make a new axis.
     const map: AxisMap = axis.replica || (rank === null && i === 0) ? OTHER : { kind: 'cycle', source };
-    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, argument: i }) };
+    const argument = i - fewer;
+    return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, argument }) };
   });
   return fresh(t, exactShape(axes), place);
 }

@@ -150,4 +150,63 @@ module Model(d):
         start = repeat(self.start, 'd -> b 1 d', b=tokens.shape[0])  #! IKB102 -> q
         return self.transformer(torch.cat((start, tokens), dim=1))
 `,
+  'a model that a function loads, beside the script that hands it over': `
+module Decoder(d):
+    self.k = nn.Linear(d, d)
+    def forward(self, ids, memory):
+        return self.k(memory)  #= k
+
+module Transformer(d):
+    self.encoder = nn.Linear(d, d)
+    self.decoder = Decoder(d)
+
+module Translator(model, beams):
+    self.model = model
+    self.beams = beams
+    def decode(self, ids, memory):
+        return self.model.decoder(ids, memory)
+    def start(self, ids):
+        memory = self.model.encoder(ids)
+        memory = memory.repeat(self.beams, 1, 1)  #! IKB102 -> k
+        return memory, ids
+    def translate(self, ids):
+        memory, ids = self.start(ids)
+        return self.decode(ids, memory)
+
+def load_model(options, device):
+    stored = torch.load(options.model, map_location=device)
+    settings = stored['settings']
+    print('what takes a while: read from there, with all that was said when it was trained ${'.'.repeat(300)}')
+    print('what takes a while: read from there, with all that was said when it was trained ${'.'.repeat(300)}')
+    model = Transformer(settings.width).to(device)
+    model.load_state_dict(stored['model'])
+    return model
+
+def main(options, device):
+    translator = Translator(model=load_model(options, device), beams=options.beams).to(device)
+`,
+  'a layer that is annotated as one of torch': `
+def project(x, layer: nn.Linear, n):
+    return layer(x.repeat_interleave(n, dim=0))  #! IKB102 -> sink  #= sink
+
+module Head(d, attend: Optional[nn.MultiheadAttention]):
+    self.attend = attend
+    def forward(self, q, x):
+        x = x.repeat_interleave(q.shape[0], dim=0)  #! IKB201 -> attend
+        return self.attend(q, x, x)  #= attend
+`,
+  'layers of another library, and a module path in full': `
+from allennlp.modules import FeedForward, TimeDistributed
+
+module Pairs(score: FeedForward, d):
+    self.score = TimeDistributed(score)
+    self.both = torch.nn.modules.Bilinear(d, d, 3)
+    def forward(self, spans, others):
+        left = spans.unsqueeze(2).expand_as(others)  #! IKB101 -> score
+        return self.score(torch.cat([left, others], -1))  #= score
+    def pairs(self, head, child):
+        size = [head.size(0), head.size(1), child.size(1), -1]
+        head = head.unsqueeze(2).expand(*size).contiguous()  #! IKB102 -> both
+        return self.both(head, child)  #= both
+`,
 });
