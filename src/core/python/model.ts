@@ -80,7 +80,13 @@ export function modelOf(file: SourceFile): FileModel {
         else if (assignment && left?.kind === 'subscript' && right) entry(assignment, left, right);
         break;
       }
-      case 'if_statement':
+      case 'if_statement': {
+        // What never runs binds the names that annotations use, and defines nothing.
+        const block = NEVER.test(textOf(childOf(node, 'condition') ?? node)) ? childOf(node, 'consequence') : null;
+        for (const inner of block?.children ?? []) if (/^import_/.test(inner.kind)) statement(inner);
+        scan(node.children.filter((c) => c !== block));
+        break;
+      }
       case 'try_statement':
       case 'with_statement':
       case 'else_clause':
@@ -141,6 +147,8 @@ export function modelOf(file: SourceFile): FileModel {
   scan(file.root.children);
   return model;
 }
+
+const NEVER = /^((\w+\.)?TYPE_CHECKING|False|0)$/;
 
 /** Bindings of an import statement, also those inside functions. */
 export function importBindings(node: Node, into: Map<string, Binding>, starred: string[]): void {

@@ -52,6 +52,8 @@ export function truthOfValue(value: Value): boolean | null {
     }
     case 'string':
       return value.value === null ? null : value.value.length > 0;
+    case 'name':
+      return value.path === 'typing.TYPE_CHECKING' ? false : null;
     case 'layer':
     case 'function':
     case 'class':

@@ -164,15 +164,18 @@ export function isInteger(node: Node): boolean {
   return value === at ? isUnpackedSize(at) : isInteger(value);
 }
 
-/** `b, n, d = x.shape`: every binding of the name is of that form. */
+/** `b, n, d = x.shape`, `n: int`: every binding of the name is of such a form. */
 function isUnpackedSize(name: Node): boolean {
   const bindings = occurrences(scopeOf(name), textOf(name)).filter(isBinding);
   return (
     bindings.length > 0 &&
     bindings.every((binding) => {
+      const { parent } = binding;
+      if (parent && /^typed_(default_)?parameter$/.test(parent.kind))
+        return textOf(childOf(parent, 'type') ?? name) === 'int';
       const assignment = enclosing(binding, 'assignment');
       const right = assignment && childOf(assignment, 'right');
-      return binding.parent?.kind === 'pattern_list' && right != null && /\.(shape|size\(\))$/.test(textOf(right));
+      return parent?.kind === 'pattern_list' && right != null && /\.(shape|size\(\))$/.test(textOf(right));
     })
   );
 }

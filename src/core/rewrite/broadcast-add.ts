@@ -8,7 +8,7 @@ import { isInteger } from './attention';
 import type { Written } from './decompose';
 import { flat, replace } from './edit';
 import { isSimple, isView, unwrap } from './expression';
-import { hasSizesOf } from './full-rows';
+import { hasSizesOf, isShareOf } from './full-rows';
 import { conditionsOf } from './guards';
 import { draftFor, finished, sourceText } from './producers';
 import { refuse } from './refusal';
@@ -21,7 +21,7 @@ export const isSum = ({ form }: Match): boolean => form?.blocks.length === 1 && 
 export function broadcastAdd(match: Match): Written {
   const { form } = match;
   const terms = form?.blocks[0]?.terms ?? [];
-  if (!form?.node || form.between.length > 0) refuse('the sum is not known');
+  if (!form?.node) refuse('the sum is not known');
   const facts = terms.flatMap((term) => term.factors.flatMap((atom) => atom.replicas));
   const full = terms.some((term) => term.factors.every((atom) => atom.replicas.length === 0));
   if (!full) refuse('no term of the sum has all rows by itself');
@@ -37,19 +37,22 @@ export function broadcastAdd(match: Match): Written {
   const draft = draftFor(sum);
   draft.gone.splice(0, draft.gone.length, leaf);
   const text = sourceText(draft, replicate, made, leaf);
-  if (!broadcasts(replicate, facts)) {
-    const edit = replace(sum, grouped(sum, leaf, replicate, text));
-    return { edits: finished(draft, [edit]), conditions: [...conditionsOf(match), ...draft.stays] };
-  }
-  // A bias or a position table would broadcast along with it, and the sum would come out too small.
+  // A bias or a position table has rows for no group, and would broadcast along with a small tensor.
   const others = leavesOf(sum)
     .filter((other) => other !== leaf)
     .map(flat);
-  const known = hasSizesOf(replicate, facts, others);
-  const rows = known ? [] : [`\`${others.join('` or `')}\` has all the rows that \`${flat(leaf)}\` is copied to`];
+  const conditions = (known: boolean): readonly string[] => [
+    ...(known ? [] : [`\`${others.join('` or `')}\` has as many rows as \`${flat(leaf)}\``]),
+    ...conditionsOf(match),
+    ...draft.stays,
+  ];
+  if (!broadcasts(replicate, facts)) {
+    const edit = replace(sum, grouped(sum, leaf, replicate, text));
+    return { edits: finished(draft, [edit]), conditions: conditions(isShareOf(replicate, text, others)) };
+  }
   return {
     edits: finished(draft, [replace(leaf, text)]),
-    conditions: [...rows, ...conditionsOf(match), ...draft.stays],
+    conditions: conditions(hasSizesOf(replicate, facts, others)),
   };
 }
 

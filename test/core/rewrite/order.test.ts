@@ -55,6 +55,31 @@ describe('rewrites keep the order of evaluation', () => {
       reason: /^Another operand has more than one row along `b`/,
     }));
 
+  const added = (count: string, more: readonly string[] = []) =>
+    modelText({
+      signature: 'user, item, n: int, groups',
+      forward: [`u = user.repeat_interleave(${count}, dim=0)`, 'u = u + item', ...more],
+    });
+  it('a sum of groups, whose other term may have other rows', () =>
+    expectRewrite(added('n', ['return self.fc(u)']), 'broadcast-add', {
+      tier: 'suggestion',
+      reason: /^`item` has as many rows as `u`/,
+    }));
+  it('a sum of groups whose sizes come from it, with views behind', () =>
+    expectRewrite(
+      added('item.shape[0] // user.shape[0]', ['return self.fc(u.flatten(2).permute(0, 2, 1))']),
+      'broadcast-add',
+      {
+        tier: 'safe',
+        text: /\(user\.unsqueeze\(1\) \+ item\.unflatten\(0, \(user\.shape\[0\], .*\)\)\)\.flatten\(0, 1\)/,
+      },
+    ));
+  it('a sum of groups of sizes that may differ', () =>
+    expectRewrite(added('groups', ['return self.fc(u)']), 'broadcast-add', {
+      tier: 'none',
+      reason: /`groups` may be a tensor of counts/,
+    }));
+
   const beside = (product: string) =>
     modelText({
       init: ['self.fc = nn.Linear(4, 8)', 'self.w = nn.Parameter(torch.zeros(2, 4, 8))'],

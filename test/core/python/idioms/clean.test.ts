@@ -1,6 +1,20 @@
 import { idioms } from './idioms';
 
 idioms('idioms that are no copies', {
+  'what is written for a type checker and never runs': `
+from typing import TYPE_CHECKING
+fc = nn.Linear(8, 8)
+if TYPE_CHECKING:
+    from torch import Tensor as Typed
+    def score(user: Tensor, n: int):
+        return fc(user.repeat_interleave(n, dim=0))
+module Scorer(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, user: Typed, n: int):
+        if TYPE_CHECKING:
+            return self.fc(user.repeat_interleave(n, dim=0))
+        return self.fc(user).repeat_interleave(n, dim=0)
+`,
   'copies of two tensors in different orders, joined and normalized': `
 module Pairs(d):
     self.norm = nn.LayerNorm(2 * d)
