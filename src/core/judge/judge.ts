@@ -161,6 +161,7 @@ function matchOf(
   const code = classify(event, operand, hit);
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
   const form = isWhole ? formOf(event, operand) : null;
+  if (code === 'IKB101' && isStream(form)) return null;
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
@@ -244,6 +245,11 @@ const isBatched = (hit: SinkHit, { value }: Operand, code: RuleCode): boolean =>
 const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
   via === 'block' &&
   (value.form?.blocks.some(({ terms }) => terms.length > 1 && terms.some((t) => t.factors.includes(carrier))) ?? false);
+
+/** More is what a residual stream gathers on its way through layers, each of which works on all of it. */
+const MOST_ADDENDS = 5;
+const isStream = (form: LinearForm | null): boolean =>
+  form?.blocks.some(({ terms }) => terms.length > MOST_ADDENDS && terms.some((term) => term.replicated)) ?? false;
 
 /** Coordinates by their name. */
 const isPlace = ({ sourceExpression }: ReplicaFact): boolean =>

@@ -112,6 +112,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^nn\.(Parameter|Buffer|parameter\.Parameter)$/.test(name)) return parameter(args, run);
   if (/^torch\.(compile|jit\.(script|optimize_for_inference|freeze))$/.test(name))
     return args.positional[0] ?? unknown();
+  if (/^nn\.init\.\w+_$/.test(name)) return args.positional[0] ?? unknown();
   if (/^allennlp\..*\bTimeDistributed$/.test(path))
     return args.positional[0] ?? args.keywords.get('module') ?? unknown();
   if (/^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)) {
@@ -258,7 +259,7 @@ function callMethod(
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
     if (carriesAny(args, frame, run)) {
-      run.open(null);
+      run.open(owner);
       callUnknown(args, node, frame, run);
     }
     return owner.kind === 'unknown' ? unknown() : tensor(UNKNOWN_SHAPE);

@@ -126,4 +126,57 @@ module Folding(d, grid, coarse):
         copied = torch.reshape(copied, (-1, self.fine, 3))
         return self.conv(torch.cat([copied, features], dim=2).permute(0, 2, 1))  #= conv
 `,
+  'layers that the constructor of a base builds by a method': `
+module Attention(heads, d):
+    self.k_lin = nn.Linear(d, d)
+    self.v_lin = nn.Linear(d, d)
+    def forward(self, query, key):
+        return query @ self.k_lin(key).transpose(1, 2) @ self.v_lin(key)  #= k_lin
+module Layer(heads, d):
+    self.attention = Attention(heads, d)
+    def forward(self, x, memory):
+        return x + self.attention(query=x, key=memory)
+module Decoder(heads, d, count):
+    self.layers = nn.ModuleList()
+    for _ in range(count):
+        self.layers.append(Layer(heads, d))
+    def forward(self, x, state):
+        memory, mask = state
+        for layer in self.layers:
+            x = layer(x, memory)
+        return x
+module Base(options):
+    self.build_model()
+class Model(Base):
+    def __init__(self, options):
+        self.heads, self.width = options['heads'], options['width']
+        super().__init__(options)
+    def build_model(self):
+        self._build_decoder()
+    def _build_decoder(self):
+        self.decoder = Decoder(self.heads, self.width, 2)
+    def beams(self, x, state, beam):
+        for i in range(self.longest):
+            if i == 1:
+                state = (state[0].repeat(beam, 1, 1), state[1].repeat(beam, 1))  #! IKB102 -> k_lin
+            x = self.decoder(x, state)
+        return x
+`,
+  'a stream that many layers have added to': `
+module Layer(d):
+    self.fc = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    def forward(self, x):
+        return self.fc(x)
+module Head(d):
+    self.layers = nn.ModuleList([Layer(d) for _ in range(6)])
+    self.out = nn.Linear(d, 1)
+    def forward(self, pairs, other, third, n):
+        x = pairs.repeat_interleave(n, dim=0) + other
+        x = x + third
+        for layer in self.layers:
+            x = x + layer(x)
+        x = x + self.layers[0](x)
+        x = x + self.layers[1](x)
+        return self.out(x)
+`,
 });

@@ -286,4 +286,23 @@ module Attention(d, groups):
     def forward(self, q, k, v):
         return self.heads(q, k, v)
 `,
+  'a module of the model that a function is handed': `
+module Scores(d):
+    self.weight = nn.Parameter(torch.zeros(d, d))
+    def forward(self, x, summary):
+        return torch.sum(x * torch.matmul(summary, self.weight), dim=1)  #= scores
+module Model(encoder, scores):
+    self.encoder = encoder
+    self.scores = scores
+def train(model, loader):
+    for batch in loader:
+        nodes = model.encoder(batch.x)
+        summary = torch.sigmoid(global_mean_pool(nodes, batch.batch))
+        expanded = summary.repeat_interleave(batch.count, dim=0)  #! IKB102 -> scores
+        loss = model.scores(nodes, expanded)
+        loss.mean().backward()
+def main(loader):
+    model = Model(nn.Linear(8, 8), Scores(8))
+    train(model, loader)
+`,
 });
