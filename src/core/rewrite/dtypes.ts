@@ -111,8 +111,31 @@ function statedPrecision(node: Node): string | null {
   return types.map((type) => PRECISE_TENSOR.exec(textOf(type))?.[1]?.toLowerCase()).find(Boolean) ?? null;
 }
 
+const SINGLE =
+  /\.float\(\)|\.(to|type)\((dtype=)?torch\.float(32)?\)|\bdtype=torch\.float(32)?\b|^torch\.(randn?|zeros|ones|empty|full)\((?!.*dtype)/;
+const DOUBLE = /\.double\(|\bfloat64\b|\btorch\.double\b|\bDoubleTensor\b/;
+
+/** A block that is made in single precision, where the file has a word of double: its model may be widened, and `cat` with it. */
+function singleAmongDouble(operands: readonly Node[]): Node | undefined {
+  const [first] = operands;
+  if (!first || !DOUBLE.test(first.file.text)) return undefined;
+  const isSingle = (operand: Node): boolean => {
+    const { value } = trace(operand);
+    const copied = replicateOf(value)?.source;
+    return [value, ...(copied ? [trace(copied).value] : [])].some((node) => SINGLE.test(textOf(node)));
+  };
+  return operands.every(isSingle) ? undefined : operands.find(isSingle);
+}
+
 /** The condition for blocks whose type nothing in the text tells: a concatenation would convert integers among them. */
 export function conditionsOfDtypes(operands: readonly Node[]): readonly string[] {
+  const single = singleAmongDouble(operands);
+  if (single)
+    return [`the layer is in single precision, as \`${shortly(single)}\` is`, ...conditionsOfUntold(operands)];
+  return conditionsOfUntold(operands);
+}
+
+function conditionsOfUntold(operands: readonly Node[]): readonly string[] {
   const names = untoldDtypes(operands).map((name) => `\`${name}\``);
   const all = [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((text) => text !== '').join(' and ');
   return names.length > 0 ? [`${all} ${names.length > 1 ? 'hold' : 'holds'} floating-point numbers`] : [];

@@ -1,7 +1,7 @@
 /** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
 import type { TorchVersion } from '../engine';
 import type { AttentionOperand, Match } from '../judge/match';
-import { type Node, statementOf, textOf } from '../python/syntax';
+import { type Node, enclosing, lineOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { conditionsOfDropout } from './attention';
@@ -31,7 +31,7 @@ interface Head {
 }
 
 const FUSED =
-  'on CUDA, the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa takes the math path, which is ' +
+  'on CUDA (compute capability 8.0 or newer), the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa takes the math path, which is ' +
   'slower than repeating';
 /** The release that brought enable_gqa. */
 export const GQA_TORCH: TorchVersion = [2, 5];
@@ -42,6 +42,7 @@ export function enableGqa(match: Match, torch: TorchVersion | null): Written {
   const { call, key, value } = readHeads(match, draft);
   if (match.attention?.mask)
     refuse('with a mask no fused kernel takes enable_gqa, and the math path is slower than repeating');
+  requireFused(match);
   const wide = [call.positional[0], key.argument, value.argument].find((node) => node && isWide(node));
   if (wide) refuse(`\`${flat(wide)}\` is in single precision, in which enable_gqa takes the math path`);
   const flag = call.keywords.get('enable_gqa');
@@ -58,6 +59,24 @@ export function enableGqa(match: Match, torch: TorchVersion | null): Written {
     edits: finished(draft, edits),
     conditions: [fused, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
   };
+}
+
+/** Refuses where the text says that no fused kernel takes shared heads: another one is asked for, or the heads are too large. */
+function requireFused({ attention, sink, size }: Match): void {
+  for (let at = enclosing(sink.node, 'with_statement'); at; at = at.parent && enclosing(at.parent, 'with_statement')) {
+    const clause = at.children.find((c) => c.kind === 'with_clause');
+    if (clause && /\bsdp(a)?_kernel\(/.test(textOf(clause)))
+      refuse(`line ${lineOf(at)} says which kernels may run: with enable_gqa none of them may be left`);
+  }
+  const set = /\benable_\w*sdp\(\s*False/.exec(sink.node.file.text)?.[0];
+  if (set) refuse(`\`${set})\` of this file takes kernels away: with enable_gqa none may be left`);
+  const [q, k, v] = [attention?.query, attention?.key, attention?.value].map((o) => size(o?.dims?.at(-1) ?? null));
+  const widths = [q, k, v].filter((n) => typeof n === 'number');
+  const large = widths.find((n) => n > 256);
+  if (large !== undefined) refuse(`no fused kernel takes heads of ${large}, above 256`);
+  const other = widths.find((n) => n !== widths[0]);
+  if (other !== undefined)
+    refuse(`no fused kernel takes keys and values of different widths, ${widths[0]} and ${other}`);
 }
 
 /** [.., Hkv * n, L, D] queries become [.., Hkv, n * L, D]: no copy, any dtype, any release. */

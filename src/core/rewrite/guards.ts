@@ -41,7 +41,7 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   const grad = gradModeBetween(match);
   if (grad) refuse(`line ${lineOf(grad)} turns gradients on again between the copy and the product`);
   const [write] = facts.inPlace;
-  if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, so its rows may differ`);
+  if (write) refuse(`\`${write.name}\` is written in place at line ${write.line}, between the copy and the product`);
   const [effect] = facts.effects.filter((node) => !isHarmless(node));
   if (effect) refuse(`line ${lineOf(effect)} may have side effects between the copy and the product`);
 }

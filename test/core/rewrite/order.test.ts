@@ -80,6 +80,47 @@ describe('rewrites keep the order of evaluation', () => {
       reason: /`groups` may be a tensor of counts/,
     }));
 
+  const grouped = (attention: readonly string[], comment = '', head: readonly string[] = []) =>
+    modelText({
+      head,
+      signature: 'q, k, v, n',
+      forward: [
+        ...(comment ? [comment] : []),
+        'k = k.repeat_interleave(n, dim=1)',
+        'v = v.repeat_interleave(n, dim=1)',
+        ...attention,
+      ],
+    });
+  const sdpa = 'return F.scaled_dot_product_attention(q, k, v)';
+  const heads512 = '# ikbo: q=[B, H, L, 512], k=[B, G, S, 512], v=[B, G, S, 512]';
+  const heads32 = '# ikbo: q=[B, H, L, 64], k=[B, G, S, 64], v=[B, G, S, 32]';
+  for (const [why, text, reason] of [
+    ['kernels that are chosen', grouped(['with sdpa_kernel(SDPBackend.MATH):', `    ${sdpa}`]), /says which kernels/],
+    [
+      'kernels that are taken away',
+      grouped([sdpa], '', ['torch.backends.cuda.enable_flash_sdp(False)']),
+      /takes kernels away/,
+    ],
+    ['heads above 256', grouped([sdpa], heads512), /heads of 512, above 256/],
+    ['heads of two widths', grouped([sdpa], heads32), /different widths, 64 and 32/],
+  ] as const) {
+    it(`no grouped attention for ${why}`, () => expectRewrite(text, 'enable-gqa', { tier: 'none', reason }));
+    it(`folded heads for ${why}`, () => expectRewrite(text, 'fold-heads', { tier: 'safe' }));
+  }
+
+  const single = (init: string) =>
+    modelText({
+      init: [init],
+      forward: ['u = user.float().repeat_interleave(n, dim=0)', 'return self.fc(torch.cat([u, item], dim=-1))'],
+    });
+  it('a block in single precision, where nothing is in double', () =>
+    expectRewrite(single('self.fc = nn.Linear(10, 8)'), 'decompose', { tier: 'safe' }));
+  it('a block in single precision, where the layer is in double', () =>
+    expectRewrite(single('self.fc = nn.Linear(10, 8, dtype=torch.float64)'), 'decompose', {
+      tier: 'suggestion',
+      reason: /^The layer is in single precision, as `u` is/,
+    }));
+
   const beside = (product: string) =>
     modelText({
       init: ['self.fc = nn.Linear(4, 8)', 'self.w = nn.Parameter(torch.zeros(2, 4, 8))'],
