@@ -22,6 +22,10 @@ function isProduct(node: Node, depth: number): boolean {
   if (node.kind === 'parenthesized_expression')
     return node.children[0] !== undefined && isProduct(node.children[0], depth);
   if (node.kind === 'binary_operator') return textOf(childOf(node, 'operator') ?? node) === '@';
+  if (node.kind === 'subscript') {
+    const value = childOf(node, 'value');
+    return value !== null && isProduct(value, depth);
+  }
   if (node.kind === 'identifier') {
     const value = depth > 0 ? lastValue(node) : null;
     return value !== null && isProduct(value, depth - 1);
@@ -29,6 +33,8 @@ function isProduct(node: Node, depth: number): boolean {
   const fn = node.kind === 'call' ? childOf(node, 'function') : null;
   if (!fn) return false;
   const name = textOf(fn);
+  const viewed = /\.(unsqueeze|view|squeeze)$/.test(name) ? childOf(fn, 'object') : null;
+  if (viewed) return isProduct(viewed, depth);
   if (/^((torch\.)?nn\.functional|F)\.linear$|^torch\.(matmul|mm|bmm)$/.test(name)) return true;
   const owner = /^self\.\w+$/.test(name) ? enclosing(node, 'class_definition') : null;
   if (owner === null) return false;

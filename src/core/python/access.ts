@@ -109,11 +109,12 @@ export function asSizes(values: readonly Value[], run: Run, frame: Frame): reado
 /** `x.reshape(-1, *y.shape[1:])`, in one tuple or several arguments: the sizes before, and what has the shape of those after. */
 export function leadingSizes({
   positional: [, ...given],
+  keywords,
   rest,
 }: Args): { sizes: readonly Value[]; rest: Tensor } | null {
-  const [only] = given;
+  const [only = keywords.get('size')] = given;
   if (rest && given.length > 0) return { sizes: given, rest };
-  return only?.kind === 'tuple' && given.length === 1 && only.rest ? { sizes: only.items, rest: only.rest } : null;
+  return only?.kind === 'tuple' && given.length < 2 && only.rest ? { sizes: only.items, rest: only.rest } : null;
 }
 
 /** Positional argument `at`, or the keyword. */

@@ -21,7 +21,8 @@ import type { Axis, Block, Content, Form, Place, Replica, Shape, Tensor, Term, T
 export const writtenAt =
   (place: Place, what: string) =>
   (replica: Replica): Replica => {
-    const mark = (r: Replica): Replica => (r.written ? r : { ...r, written: place, trail: step(r.trail, place, what) });
+    const mark = (r: Replica): Replica =>
+      r.written || r.added ? r : { ...r, written: place, trail: step(r.trail, place, what) };
     return replica.also.length === 0 ? mark(replica) : { ...mark(replica), also: replica.also.map(mark) };
   };
 
@@ -244,10 +245,14 @@ export function linear(values: readonly Tensor[], signs: readonly number[], plac
   const isLost = (r: Replica): boolean => !covered(r) && r.scaled === null;
   const lostOne = terms.some((t) => t.factors.some((f) => replicasOf(f.shape).some(isLost)));
   if (!lostOne || terms.some((t) => isGate(t, terms))) return plain;
-  const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => alignTo(f, plain)) }));
+  const aligned = terms.map((t) => ({ ...t, factors: t.factors.map((f) => addedTo(alignTo(f, plain), isLost)) }));
   const blocks: Block[] = [{ width: null, terms: aligned, place }];
   return { ...plain, form: { axis: null, blocks, place, after: [] } };
 }
+
+/** A term of a sum whose rows differ where those of the term do not. */
+const addedTo = (t: Tensor, isLost: (r: Replica) => boolean): Tensor =>
+  mapReplicas(t, (r) => (r.written === null && isLost(r) ? { ...r, added: true } : r));
 
 /** `u - u * y` is `u * (1 - y)`: rows that are each multiplied by values of their own. */
 const isGate = ({ factors }: Term, terms: readonly Term[]): boolean =>

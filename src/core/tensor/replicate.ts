@@ -38,6 +38,7 @@ export function replica(of: Tensor, making: Making): Replica {
     when: [],
     trail: null,
     scaled: null,
+    added: false,
     evidence: making.evidence ?? 'strong',
     edges: making.edges ?? false,
     argument: making.argument ?? null,

@@ -33,6 +33,8 @@ export interface Replica extends MappedAxis {
   readonly trail: Trail | null;
   /** Set when each row has been multiplied by a number of its own: still linear, but no longer equal rows. */
   readonly scaled: Place | null;
+  /** Set when it was added as a view to what has rows of its own: the sum is written, and never the copies. */
+  readonly added: boolean;
   /** Strong: proved by construction. Named: only the index's name says so (a suggestion at most). */
   readonly evidence: 'strong' | 'named';
   /** Gathered from nodes to edges of a graph: many more copies than rows, but two ends per edge. */

@@ -209,4 +209,38 @@ module Pairs(score: FeedForward, d):
         head = head.unsqueeze(2).expand(*size).contiguous()  #! IKB102 -> both
         return self.both(head, child)  #= both
 `,
+  'copies of a parameter that was filled, by a keyword and a shape that goes on': `
+module Embedding(d, nodes, steps):
+    self.table = nn.init.xavier_uniform_(nn.Parameter(torch.empty(steps, nodes, d)))
+    self.q = nn.Linear(2 * d, d)
+    def forward(self, x, extra):
+        parts = [x]
+        parts.append(self.table.expand(size=(x.shape[0], *self.table.shape)))  #! IKB101 -> q
+        return self.q(torch.cat(parts, dim=-1))  #= q
+    def other(self, x, extra):
+        extra = extra.expand(size=(x.shape[0], *extra.shape))  #! IKB101 -> second
+        return self.q(torch.cat([x, extra], dim=-1))  #= second
+`,
+  'a view that is added to what has rows of its own: only the sum is written': `
+module Refine(d):
+    self.nodes = nn.Linear(d, d)
+    self.graph = nn.Linear(d, d)
+    self.joined = nn.Linear(3 * d, 1)
+    self.w = nn.Parameter(torch.zeros(d, d))
+    def view(self, x, u):
+        batch, count, d = x.size()
+        y = x + u.max(1)[0][:, None, :].expand(batch, count, d)
+        return torch.matmul(y.contiguous().view(-1, d), self.w)
+    def relu(self, x, u, n):
+        return F.relu(x + u.unsqueeze(1).expand(-1, n, -1)) @ self.w
+    def projected(self, x, u, n):
+        y = self.nodes(x) + self.graph(u)[:, None, :].repeat(1, n, 1)
+        return y @ self.w
+    def written(self, x, u, n):
+        y = x + u.unsqueeze(1).repeat(1, n, 1)  #! IKB101 -> w
+        return y @ self.w  #= w
+    def both(self, x, u, n):
+        q = u.unsqueeze(1).expand(-1, n, -1)  #! IKB104 -> d
+        return self.joined(torch.cat([q, x, q - x], dim=-1))  #= d
+`,
 });
