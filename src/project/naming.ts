@@ -1,4 +1,4 @@
-/** Which files of a project construct which classes, by their texts: looked through once, when somebody first asks. */
+/** Which files of a project construct which classes and import which functions, by their texts: looked through once, when somebody first asks. */
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import { readText } from './read-text';
@@ -22,7 +22,7 @@ function indexOf(root: string, folders: readonly string[]): ReadonlyMap<string, 
     const path = reportPath(root, file);
     const read = readText(file);
     if (!('text' in read) || read.text.length > LONGEST) continue;
-    for (const name of new Set(read.text.match(CONSTRUCTION))) {
+    for (const name of new Set([...(read.text.match(CONSTRUCTION) ?? []), ...importedBy(read.text)])) {
       const known = index.get(name);
       if (known) known.push(path);
       else index.set(name, [path]);
@@ -33,6 +33,12 @@ function indexOf(root: string, folders: readonly string[]): ReadonlyMap<string, 
 
 /** A name as classes have them, with the bracket of a call, or of its bases, behind it. */
 const CONSTRUCTION = /\b[A-Z]\w*(?=\()/g;
+
+const IMPORT = /^[ \t]*from[ \t]+[\w.]+[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)/gm;
+
+/** Names that a text imports from modules and that are none of classes. */
+const importedBy = (text: string): readonly string[] =>
+  [...text.matchAll(IMPORT)].flatMap(([, list = '']) => list.match(/\b[a-z_]\w*/g) ?? []);
 
 function filesOfFirst(folders: readonly string[]): readonly string[] {
   for (const folder of folders) {

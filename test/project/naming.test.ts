@@ -13,12 +13,14 @@ class Learner:
         return self.policy(seen.repeat_interleave(n, dim=0))  #! IKB102 -> policy  #= policy
 `;
 const SCRIPT = `import torch.nn as nn
+from rays import (render,
+    sample)
 from agent.model import Learner
 
 learner = Learner(policy=nn.Linear(4, 2))
 `;
 
-describe('files that construct a class', () => {
+describe('files that construct a class or import a function', () => {
   let root: string;
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'ikbo-naming-'));
@@ -34,6 +36,7 @@ describe('files that construct a class', () => {
     const { naming } = fileSource(root);
     assert.deepEqual(naming?.('Learner'), ['scripts/run.py']);
     assert.deepEqual(naming?.('Teacher'), []);
+    assert.deepEqual(naming?.('render'), ['scripts/run.py']);
   });
 
   it('say what a constructor is handed', async () => {

@@ -12,7 +12,7 @@ import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, NO_ARGS, NUMBER, TRUTH, type UnionValue, type Value, int, tuple } from './value';
+import { type Args, NONE, NO_ARGS, NUMBER, type Scope, TRUTH, type UnionValue, type Value, int, tuple } from './value';
 import { NAME } from './words';
 
 /** `f(*layers)`, `f(**fields)` where the list or the dict is one of several. */
@@ -112,7 +112,14 @@ export function parametersOf(model: FunctionModel): readonly Parameter[] {
 export const isStatic = (model: FunctionModel): boolean => model.decorators.some((d) => /^staticmethod\b/.test(d));
 
 /** Variables of a callee. What the call leaves open is unknown, what it leaves out is the default. */
-export function bind(model: FunctionModel, self: Value | null, args: Args, frame: Frame, run: Run): Map<string, Value> {
+export function bind(
+  model: FunctionModel,
+  self: Value | null,
+  args: Args,
+  frame: Frame,
+  run: Run,
+  closure: Scope | null = null,
+): Map<string, Value> {
   const names = new Map<string, Value>();
   const positional = self && !isStatic(model) ? [self, ...args.positional] : [...args.positional];
   const used = new Set<string>();
@@ -137,7 +144,7 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
         (args.open
           ? unknown(parameter.name)
           : parameter.fallback
-            ? defaultValue(parameter.fallback, model, frame, run)
+            ? (ofClosure(parameter.fallback, closure) ?? defaultValue(parameter.fallback, model, frame, run))
             : unknown(parameter.name));
       if (value.kind === 'int') nameSymbol(value.dim, parameter.name, model.node, run);
       names.set(parameter.name, named(value, parameter.name));
@@ -145,6 +152,10 @@ export function bind(model: FunctionModel, self: Value | null, args: Args, frame
   }
   return names;
 }
+
+/** `lambda x, f=f: f(x)` of a variable of the function around it. */
+const ofClosure = (fallback: Node, closure: Scope | null): Value | undefined =>
+  fallback.kind === 'identifier' ? closure?.get(textOf(fallback)) : undefined;
 
 /** Defaults are literals nearly always, or names of the module: classes of layers, functions. Anything else is not evaluated. */
 function defaultValue(node: Node, model: FunctionModel, frame: Frame, run: Run): Value {

@@ -96,6 +96,10 @@ function reversed(t: Tensor, node: Node): Tensor {
 function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Node, frame: Frame, run: Run): Value {
   const item = frame.state.heap.get(value.id);
   if (!item) return unknown();
+  if (name === MODULES && item.kind === 'list') {
+    const entries = new Map(item.items.map((layer, i) => [String(i), layer]));
+    return allocate({ kind: 'dict', entries, open: item.open, tag: MODULES }, frame);
+  }
   if (item.kind !== 'object') {
     if (item.kind === 'dict' && item.entries.has(name)) return item.entries.get(name) ?? unknown();
     return { kind: 'method', owner: value, name };
@@ -119,6 +123,7 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (REGISTERS.test(name) || (item.holds && GROWS.test(name))) return { kind: 'method', owner: value, name };
   if (RETURNS_MODULE.test(name) && isCalled(node) && run.isModule(item.model))
     return { kind: 'method', owner: value, name };
+  if (name === MODULES && item.holds?.kind === 'ref') return objectAttribute(item.holds, name, node, frame, run);
   if (name === MODULES && run.isModule(item.model))
     return allocate({ kind: 'dict', entries: item.attributes, open: true, tag: MODULES }, frame);
   if (name === '__class__') return { kind: 'class', model: item.model };

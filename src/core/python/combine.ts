@@ -1,5 +1,5 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
-import { type Dim, constant } from '../tensor/dim';
+import { type Dim, constant, equal } from '../tensor/dim';
 import { OTHER } from '../tensor/axis-map';
 import { concatenate, mapReplicas, writtenAt } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading, repeatTrailing } from '../tensor/replicate';
@@ -104,6 +104,25 @@ function repeatedAlong(t: Tensor, given: number, count: Dim, place: Place): Tens
   if (dim < 0) return repeatTrailing(t, dim, count, place);
   const sizes = (length: number): Size[] => Array.from({ length }, (_, i): Size => (i === dim ? count : 'keep'));
   return rank === null ? repeatLeading(t, sizes(dim + 1), place, true) : repeat(t, sizes(rank), place);
+}
+
+/** Of a concatenation that is cut into as many parts as it was made of: its blocks, where no width says otherwise. */
+export function asJoined(
+  { form, shape }: Tensor,
+  dim: number,
+  sizes: readonly Dim[],
+  place: Place,
+): readonly Tensor[] | null {
+  if (!form || form.axis === null || form.blocks.length !== sizes.length) return null;
+  const [along, cut] = [form.axis, dim].map((axis) => position(shape, axis));
+  // Joined along axis 1 and cut along the last one: of two axes, for all that is known.
+  if (along !== cut && (shape.exact || form.axis <= 0 || dim !== -1)) return null;
+  const parts = form.blocks.flatMap(({ terms: [term, more], width }, i) => {
+    const [only, other] = term?.factors ?? [];
+    const isPlain = only && !other && !more && term?.coefficient === 1 && equal(width, sizes[i] ?? null) !== false;
+    return isPlain ? [{ ...only, id: freshId(), label: '', place }] : [];
+  });
+  return parts.length === sizes.length ? parts : null;
 }
 
 export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {

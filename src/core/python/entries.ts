@@ -134,7 +134,7 @@ export function importedProducers(
       .map((call) => ({ call, binding, member: call === name ? null : call.slice(name.length + 1) }))
       .filter(({ member }) => project.mayBring(binding, member));
   });
-  makers.push(...inheritedMakers(text, names, project));
+  makers.push(...inheritedMakers(text, names, project), ...moduleMakers(text, names, project));
   return makers.length > 0 ? (part) => makers.filter(({ call }) => calls(part, call)) : null;
 }
 
@@ -146,6 +146,7 @@ export function functionOf(
 ): FunctionModel | null {
   if (!binding) return owner && member !== null ? project.method(owner, member) : null;
   const brought = project.brought(binding);
+  if (member !== null && brought?.kind === 'class') return project.method(brought, member);
   const found = member !== null && brought?.kind === 'module' ? project.lookup(member, brought.file) : brought;
   return found?.kind === 'function' && (member === null || found !== brought) ? found : null;
 }
@@ -166,6 +167,33 @@ function inheritedMakers(
   return [...called]
     .filter((name) => brought.some((base) => project.mayInherit(base, name)) && !text.includes(`def ${name}(`))
     .map((member) => ({ call: `self.${member}`, binding: null, member }));
+}
+
+/** `self.encoder(x)` where `self.encoder = Encoder(..)` is a module of another file whose `forward` may make replicas. */
+function moduleMakers(
+  text: string,
+  names: ReadonlyMap<string, Binding>,
+  project: Pick<Project, 'mayInherit'>,
+): readonly Maker[] {
+  return [...names].flatMap(([name, binding]): readonly Maker[] => {
+    if (binding.kind !== 'import' || !/^[A-Z]/.test(name) || isOutside(binding)) return [];
+    const called = instancesOf(name, text).filter((instance) => calls(text, instance));
+    return called.length > 0 && project.mayInherit(binding, 'forward')
+      ? called.map((call) => ({ call, binding, member: 'forward' }))
+      : [];
+  });
+}
+
+const MAX_NAME = 60;
+
+/** Variables and attributes to which a text assigns what it makes of a class. */
+function instancesOf(name: string, text: string): readonly string[] {
+  const found = new Set<string>();
+  for (let at = text.indexOf(`${name}(`); at >= 0; at = text.indexOf(`${name}(`, at + 1)) {
+    const [, instance] = /([\w.]+)[ \t]*=[ \t]*$/.exec(text.slice(Math.max(0, at - MAX_NAME), at)) ?? [];
+    if (instance !== undefined) found.add(instance);
+  }
+  return [...found];
 }
 
 const SELF_CALL = /\bself\.(\w+)\(/g;
@@ -192,7 +220,7 @@ function calls(text: string, call: string): boolean {
 /** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
 export const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
   (small || /build|create|make|init|set_?up/.test(name)) &&
-  /\bself\.\w+( *= *\w[^\n]*)?\(/.test(file.text.slice(start, end));
+  /\bself\.\w+( *= *\w[^\n]*)?\(|\.append\(lambda\b/.test(file.text.slice(start, end));
 
 /** Can a function that a constructor calls add to the layers of a model? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>

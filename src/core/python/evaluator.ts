@@ -28,7 +28,9 @@ import { constructLayer } from './layers';
 import type { Quiet } from './library';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
+import { networksPassed } from './passed';
 import { producesReplicas } from './producers';
+import { createQuiet } from './quiet';
 import type { Project } from './project';
 import { broughtHome, returned } from './returned';
 import type { Frame, Run, SinkEvent } from './run';
@@ -79,8 +81,7 @@ export function evaluateFile(
   const globals = new Map<Node, Value>();
   const nothing = new Heap();
   const active: Node[] = [];
-  /** Functions that, given no replica, return none: their own findings are known once they have been evaluated. */
-  const quiet = new Set<Node>();
+  const quiet = createQuiet();
   /** Functions that hand copies to what they are given: one caller gives a network, another none. */
   const handing = new Set<Node>();
   let steps = 0;
@@ -191,14 +192,18 @@ export function evaluateFile(
     const follow =
       given ||
       isWorthItsSize(model, self, frame, project) ||
-      (producesReplicas(model) && !quiet.has(model.node) && !isQuietElsewhere(model));
+      (producesReplicas(model) && !quiet.has(model.node, args) && !isQuietElsewhere(model));
     // Asked for last, since a body that nobody has looked into yet costs a parse.
     const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
     if (!body) return statedResult(model, self, args, run) ?? unknown();
     const inner: Frame = {
       function: model,
       file: model.file,
-      state: { names: new Names(bind(model, self, args, frame, run)), heap: frame.state.heap, path: frame.state.path },
+      state: {
+        names: new Names(bind(model, self, args, frame, run, closure)),
+        heap: frame.state.heap,
+        path: frame.state.path,
+      },
       closure,
       depth: frame.depth + 1,
       call: node,
@@ -217,7 +222,7 @@ export function evaluateFile(
     adoptHeap(frame, inner);
     const value = returned(inner);
     const isQuiet = !given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model);
-    if (isQuiet && !handing.has(model.node)) quiet.add(model.node);
+    if (isQuiet && !handing.has(model.node)) quiet.add(model.node, args);
     return project.isMain(frame.file) && !project.isMain(model.file)
       ? broughtHome(value, args, node, frame, run)
       : value;
@@ -268,10 +273,11 @@ export function evaluateFile(
 
   /** What makes layers has a budget of its own: it is not the entry's fault. */
   function budgeted(make: () => void): void {
-    const spent = steps;
-    steps = MAX_STEPS / 2;
+    const before = { steps, exhausted };
+    steps = aside ? 0 : MAX_STEPS / 2;
     make();
-    steps = spent;
+    steps = before.steps;
+    if (aside) ({ exhausted } = before);
   }
 
   /** The object that `self` is in an entry: as `__init__` leaves it, with unknown arguments. */
@@ -310,21 +316,34 @@ export function evaluateFile(
     const self = model.decorators.some((d) => /^staticmethod\b/.test(d)) ? null : owner;
     const outer = { isStuck };
     isStuck = false;
+    const known = quiet.count();
     evaluateBody(model, self);
     if (isStuck && self && !asked.has(self)) {
       asked.add(self);
-      const known = made.get(self);
+      const before = made.get(self);
       made.delete(self);
       instanceOf(self);
       if (served.has(self)) {
-        quiet.delete(model.node);
+        quiet.forget(known);
         evaluateBody(model, self);
-      } else if (known) made.set(self, known);
+      } else if (before) made.set(self, before);
+    }
+    // What a function elsewhere does with its networks is told where that is checked.
+    if (isStuck && !self && !aside) {
+      const around = frameOf(model.file);
+      let given: ReadonlyMap<string, Value> = new Map();
+      budgeted(() => (given = networksPassed(model, project, around, run)));
+      if (given.size > 0) quiet.forget(known);
+      if (given.size > 0) evaluateBody(model, null, { given, heap: around.state.heap });
     }
     ({ isStuck } = outer);
   }
 
-  function evaluateBody(model: FunctionModel, owner: ClassModel | null): void {
+  function evaluateBody(
+    model: FunctionModel,
+    owner: ClassModel | null,
+    passed: { readonly given: ReadonlyMap<string, Value>; readonly heap: Heap } | null = null,
+  ): void {
     const body = childOf(model.node, 'body');
     if (!body) return;
     steps = 0;
@@ -332,10 +351,11 @@ export function evaluateFile(
     entry = model.node;
     const frame: Frame = { ...frameOf(model.file), function: model };
     const instance = owner && instanceOf(owner);
-    if (instance) frame.state = { ...frame.state, heap: instance.state.heap.fork() };
+    const heap = passed?.heap ?? instance?.state.heap;
+    if (heap) frame.state = { ...frame.state, heap: heap.fork() };
     const self = instance?.value ?? null;
     const parameters = unknownParameters(model, self, run, frame);
-    parameters.forEach((v, k) => frame.state.names.set(k, v));
+    parameters.forEach((v, k) => frame.state.names.set(k, passed?.given.get(k) ?? v));
     const outer = { handed, isOpen };
     [handed, isOpen] = [new Set(parameters.values()), false];
     active.push(model.node);

@@ -8,7 +8,7 @@ import { producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run } from './run';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
-import { unknown } from './state';
+import { possible, unknown } from './state';
 import type { Condition, Value } from './value';
 
 const MAX_CONSTRUCTIONS = 6;
@@ -18,7 +18,7 @@ const MAX_STEPS_BACK = 4;
 const MAX_NAME = 60;
 
 /** Names under which networks are handed over, of those that are not annotated and not called in the class itself. */
-const NETWORK =
+export const NETWORK =
   /^_*(\w+_)?(net|network|model|actor|critic|policy|encoder|decoder|backbone|head|module|layer|block|mlp|generator|discriminator|agent|vae|dynamics|embedder|attention|tower|extractor|q_?func\w*|qf|vf)s?_?\d*$/;
 
 /** Parameters of a constructor that may be networks, by their annotations, their names and what the class does with them. */
@@ -73,18 +73,28 @@ export function networksHandedIn(
       return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map<string, Value>();
     });
   for (const name of wanted) {
-    const kinds: Value[] = [];
-    for (const given of constructions) {
-      const value = given.get(name);
-      const options = value?.kind === 'union' ? value.options.map((option) => option.value) : value ? [value] : [];
-      const networks = options.filter((option) => isNetwork(option, frame, run));
-      if (options.some((option) => option.kind !== 'none' && !networks.includes(option))) continue;
-      for (const network of networks) if (!kinds.some((kind) => isSame(kind, network, frame))) kinds.push(network);
-    }
-    const [only] = kinds;
-    if (only) found.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
+    const network = networkOf(
+      name,
+      constructions.flatMap((given) => given.get(name) ?? []),
+      frame,
+      run,
+    );
+    if (network) found.set(name, network);
   }
   return found;
+}
+
+/** What is handed over under a name, of the values that are all modules: one of them, on the condition that it is that one. */
+export function networkOf(name: string, values: readonly Value[], frame: Frame, run: Run): Value | null {
+  const kinds: Value[] = [];
+  for (const value of values) {
+    const options = value.kind === 'union' ? value.options.map((option) => option.value) : [value];
+    const networks = options.filter((option) => isNetwork(option, frame, run));
+    if (options.some((option) => option.kind !== 'none' && !networks.includes(option))) continue;
+    for (const network of networks) if (!kinds.some((kind) => isSame(kind, network, frame))) kinds.push(network);
+  }
+  const [only] = kinds;
+  return only ? (kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame)) : null;
 }
 
 function oneOf(name: string, kinds: readonly Value[], frame: Frame): Value {
@@ -131,8 +141,8 @@ function isNetwork(value: Value, frame: Frame, run: Run): boolean {
   return item?.kind === 'object' && item.model !== null && run.isModule(item.model);
 }
 
-/** Where a file constructs the class, as far as its name says. */
-function callsOf(name: string, { file }: FileModel): readonly Node[] {
+/** Where a file constructs the class or calls the function, as far as its name says. */
+export function callsOf(name: string, { file }: FileModel): readonly Node[] {
   const found: Node[] = [];
   for (let at = file.text.indexOf(`${name}(`); at >= 0; at = file.text.indexOf(`${name}(`, at + 1)) {
     if (/\w/.test(file.text.charAt(at - 1)) || /(class|def) $/.test(file.text.slice(at - 6, at))) continue;
@@ -167,8 +177,10 @@ function argumentsFor(wanted: readonly string[], init: FunctionModel, call: Node
 }
 
 /** Local names that arguments of a call speak of, by what they were last assigned. */
-function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Frame, run: Run): Names {
-  const scope = scopeOf(call);
+export function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Frame, run: Run): Names {
+  // A lambda sees what the function around it assigns.
+  let scope = scopeOf(call);
+  while (scope.kind === 'lambda') scope = scopeOf(scope);
   const names = new Names();
   const owner = given.some((node) => /\bself\./.test(textOf(node)))
     ? file.classes.find(({ node }) => node.start <= call.start && call.end <= node.end)
@@ -182,9 +194,14 @@ function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Fr
     for (const [name] of textOf(node).matchAll(/(?<![.\w'"])[A-Za-z_]\w*(?!\w*\s*=[^=])/g)) {
       if (names.get(name)) continue;
       const values = assignedLast(name, node.start);
-      for (const value of values ?? []) learn(value, left - 1);
+      const unpacked = values ? null : unpackedLast(name, node.start);
+      for (const value of values ?? (unpacked ? [unpacked.value] : [])) learn(value, left - 1);
       const around = { ...frame, file, function: null, closure: null, state: { ...frame.state, names } };
-      const kinds = values?.map((value) => run.evaluate(value, around)) ?? [unknown()];
+      const kinds = unpacked
+        ? possible(run.evaluate(unpacked.value, around), []).map(
+            ({ value }) => run.items(value, around)?.items[unpacked.at] ?? unknown(),
+          )
+        : (values?.map((value) => run.evaluate(value, around)) ?? [unknown()]);
       const [only] = kinds;
       if (only) names.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
     }
@@ -209,6 +226,23 @@ function localsOf(call: Node, given: readonly Node[], file: FileModel, frame: Fr
       if (!block || (block.start <= call.start && call.end <= block.end)) break;
     }
     return values.length === 0 && isParameter(name) ? null : values;
+  }
+
+  /** `embed, width = embedder(..)`, bound there once. */
+  function unpackedLast(name: string, before: number): { readonly value: Node; readonly at: number } | null {
+    const text = file.file.text.slice(scope.start, before);
+    const [only, more] = [
+      ...text.matchAll(new RegExp(`^[ \\t]*(?=[\\w, \\t]*,)(?=[\\w, \\t]*\\b${name}\\b)[\\w, \\t]*=(?!=)`, 'gm')),
+    ];
+    const assignment =
+      only && !more
+        ? enclosing(innermostAt(file.file.root, scope.start + only.index + only[0].length - 1), 'assignment')
+        : null;
+    const [value, targets] = assignment
+      ? [childOf(assignment, 'right'), childOf(assignment, 'left')?.children ?? []]
+      : [null, []];
+    const at = targets.findIndex((target) => textOf(target) === name);
+    return value && at >= 0 ? { value, at } : null;
   }
 
   function isParameter(name: string): boolean {

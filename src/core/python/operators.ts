@@ -42,7 +42,7 @@ import { type Args, type Value, tuple } from './value';
 import { clearedRows } from './disguised';
 import { alwaysDrops, filled, isFilling } from './no-copies';
 import { gathered, named } from './gather';
-import { concatenateValues, stackValues, created } from './combine';
+import { asJoined, concatenateValues, stackValues, created } from './combine';
 import { pooled, reduced, resized, rowWise } from './reduce';
 
 /** The first axis unless one is named; null where it is not known, and where a misspelt keyword makes the call fail. */
@@ -293,6 +293,8 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const sections = argument(args, 1, 'split_size_or_sections');
       const listed = sections && sections.kind !== 'int' ? run.items(sections, frame) : null;
       const n = count ?? (listed && !listed.open ? listed.items.length : null);
+      const joined = listed && !listed.open ? asJoined(t, dim, listed.items.map(asDim), place) : null;
+      if (joined) return tuple(joined);
       return n !== null && n <= 64 ? tuple(Array.from({ length: n }, part)) : tuple([part()], true);
     }
     case 'unbind': {

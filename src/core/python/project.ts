@@ -31,8 +31,8 @@ export interface Project {
    */
   sibling(name: string, file: FileModel): ClassModel | null;
   isModule(model: ClassModel): boolean;
-  /** Other files that may construct the class, as far as they can be asked for. */
-  naming(model: ClassModel): readonly FileModel[];
+  /** Other files that may construct the class, or that import the function, as far as they can be asked for. */
+  naming(model: ClassModel | FunctionModel): readonly FileModel[];
   /** The module class that a name of a file is bound to. Configurations and the like are told apart without a parse. */
   moduleNamed(name: string, file: FileModel): ClassModel | null;
   bases(model: ClassModel): readonly (ClassModel | string)[];
@@ -349,7 +349,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     return found?.kind === 'class' && isModule(found) ? found : null;
   }
 
-  const naming = ({ name }: ClassModel): readonly FileModel[] =>
+  const naming = ({ name }: ClassModel | FunctionModel): readonly FileModel[] =>
     (files?.naming?.(name) ?? []).slice(0, MAX_NAMING).flatMap((at) => modelAt(at) ?? []);
 
   return {

@@ -9,6 +9,7 @@ import {
   position,
   rankOf,
   reaching,
+  replicasOf,
   shifted,
   tensor,
   unknownDim,
@@ -166,7 +167,19 @@ export function repeat(t: Tensor, repeats: readonly Size[], place: Place): Tenso
     const argument = i - fewer;
     return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, argument }) };
   });
-  return fresh(t, exactShape(axes), place);
+  const also = copiedColumns(t);
+  const repeated = axes.map((axis) =>
+    also.length > 0 && axis.replica?.of === t ? { ...axis, replica: { ...axis.replica, also } } : axis,
+  );
+  return fresh(t, exactShape(repeated), place);
+}
+
+/** Copies among the columns of what is copied: `cat([x, q.repeat(..)], -1).repeat(..)` copies those of q once more. */
+function copiedColumns({ form, shape }: Tensor): readonly Replica[] {
+  const last = form?.axis === -1 || (shape.exact && form?.axis === shape.head.length - 1);
+  return form && last
+    ? form.blocks.flatMap(({ terms }) => terms.flatMap(({ factors }) => factors.flatMap((f) => replicasOf(f.shape))))
+    : [];
 }
 
 /**
