@@ -222,6 +222,6 @@ export const buildsParts = ({ name, node: { file, start, end } }: FunctionModel,
   (small || /build|create|make|init|set_?up/.test(name)) &&
   /\bself\.\w+( *= *\w[^\n]*)?\(|\.append\(lambda\b/.test(file.text.slice(start, end));
 
-/** Can a function that a constructor calls add to the layers of a model? */
+/** Can a function that a constructor calls add to the layers of a model, or choose one of several? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
-  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b/.test(file.text.slice(start, end));
+  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b|\breturn [A-Z]\w*\(/.test(file.text.slice(start, end));

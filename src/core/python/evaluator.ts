@@ -32,7 +32,7 @@ import { networksPassed } from './passed';
 import { producesReplicas } from './producers';
 import { createQuiet } from './quiet';
 import type { Project } from './project';
-import { broughtHome, returned } from './returned';
+import { adoptReturned, broughtHome, returned } from './returned';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, unknown } from './state';
 import { assign } from './assign';
@@ -220,6 +220,7 @@ export function evaluateFile(
     runBlock(body, inner, run);
     active.pop();
     adoptHeap(frame, inner);
+    adoptReturned(frame, inner);
     const value = returned(inner);
     const isQuiet = !given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model);
     if (isQuiet && !handing.has(model.node)) quiet.add(model.node, args);

@@ -2,6 +2,7 @@
 import { mapForm, mapReplicas, step } from '../tensor/pointwise';
 import type { Replica, Tensor } from '../tensor/value';
 import { givenAs, placeOf } from './access';
+import type { Heap } from './heap';
 import type { Frame, Run } from './run';
 import { either } from './state';
 import type { Node } from './syntax';
@@ -20,6 +21,21 @@ export function returned(frame: Frame): Value {
     };
     return either(next.value, sum, when, { ...when, holds: !when.holds });
   }, first.value);
+}
+
+/** Lists and objects that were made in a branch which a return ended: the caller has them, too. */
+export function adoptReturned({ state }: Frame, { returns }: Frame): void {
+  const adopt = (value: Value, heap: Heap): void => {
+    if (value.kind === 'tuple') for (const item of value.items) adopt(item, heap);
+    if (value.kind === 'union') for (const option of value.options) adopt(option.value, heap);
+    if (value.kind !== 'ref' || state.heap.peek(value.id)) return;
+    const made = heap.peek(value.id);
+    if (!made) return;
+    state.heap.set(value.id, made);
+    const parts = made.kind === 'list' ? made.items : made.kind === 'dict' ? made.entries : made.attributes;
+    for (const part of parts.values()) adopt(part, heap);
+  };
+  for (const { value, heap } of returns) adopt(value, heap);
 }
 
 /** A replica that a function of another file made is, for this file, made by the call. */

@@ -2,6 +2,7 @@
 import type { Hit } from '../tensor/contract';
 import type { Dim } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
+import type { Heap } from './heap';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import type { State } from './state';
 import type { Node } from './syntax';
@@ -16,7 +17,8 @@ export interface Frame {
   /** The call that made this frame, and the frame it stands in. */
   readonly call: Node | null;
   readonly caller: Frame | null;
-  readonly returns: { value: Value; when: readonly Condition[] }[];
+  /** Each with the heap of the branch that it stands in, which ends there. */
+  readonly returns: { value: Value; when: readonly Condition[]; heap: Heap }[];
   /** True while a constructor runs: calls in it are always followed. */
   readonly building: boolean;
 }

@@ -35,7 +35,8 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
     }
     case 'return_statement': {
       const [value] = node.children;
-      frame.returns.push({ value: value ? run.evaluate(value, frame) : NONE, when: frame.state.path });
+      const given = value ? run.evaluate(value, frame) : NONE;
+      frame.returns.push({ value: given, when: frame.state.path, heap: frame.state.heap });
       return 'left';
     }
     case 'if_statement':

@@ -179,4 +179,40 @@ module Head(d):
         x = x + self.layers[1](x)
         return self.out(x)
 `,
+  'one of several modules, by a function that returns early': `
+module Dense(d, out):
+    self.layer = nn.Linear(d, out)
+    def forward(self, x):
+        return self.layer(x)  #= dense
+module Content(queries, d, width, windowing, norm, forward_mask):
+    self.inputs_layer = Dense(d, width)
+    def prepare(self, inputs):
+        return self.inputs_layer(inputs)
+module Mixture(queries, count):
+    self.fc = nn.Linear(queries, count)
+    def prepare(self, inputs):
+        return None
+def choose(kind, queries, d, width, windowing, norm, forward_mask, count):
+    if kind == 'content':
+        return Content(
+            queries,
+            d,
+            width,
+            windowing,
+            norm,
+            forward_mask,
+        )
+    if kind == 'mixture':
+        return Mixture(queries, count)
+    raise ValueError(kind)
+module Decoder(kind, d, options):
+    self.attention = choose(kind, 256, d, 128, options.windowing, options.norm, options.forward_mask, options.count)
+    def forward(self, inputs):
+        return self.attention.prepare(inputs)
+module Model(kind, d, options):
+    self.decoder = Decoder(kind, d, options)
+    def forward(self, x, speaker):
+        speaker = speaker.expand(x.size(0), x.size(1), -1)  #! IKB101 -> dense
+        return self.decoder(torch.cat([x, speaker], dim=-1))
+`,
 });
