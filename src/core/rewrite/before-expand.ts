@@ -1,31 +1,53 @@
 /** `x.expand(..).float()` becomes `x.float().expand(..)`: the operator runs once per source row. IKB303. */
 import type { Match } from '../judge/match';
-import { type Node, childOf, statementOf, textOf, lineOf } from '../python/syntax';
+import { type Node, childOf, lineOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { replace } from './edit';
-import { callOf, unwrap } from './expression';
+import { type Call, callOf } from './expression';
 import { conditionsOf } from './guards';
 import { readersOf } from './names';
+import { draftFor, finished, sourceText } from './producers';
 import { refuse } from './refusal';
 import { replicateOf } from './replicate';
+import { FUNCTIONS, constructorOf, isRowWiseModule } from './row-wise';
+import { trace } from './trace';
 
 const CASTS = new Set(['float', 'half', 'bfloat16', 'double', 'to', 'type_as']);
-const OTHERS = new Set(['relu', 'sigmoid', 'tanh', 'neg', 'abs', 'exp']);
+const OTHERS = new Set([...FUNCTIONS, 'neg', 'abs', 'exp', 'log', 'sqrt', 'rsqrt', 'square', 'sin', 'cos']);
 
 export function beforeExpand(match: Match): Written {
   const written = match.written ? callOf(match.written) : null;
-  const view = written?.receiver ? unwrap(written.receiver) : null;
-  const replicate = view ? replicateOf(view) : null;
-  if (!written || !view || replicate?.kind !== 'expand' || replicate.suffix !== '') {
+  if (!written) refuse('what writes the copies is no call');
+  const operand = operandOf(written, match);
+  const made = trace(operand);
+  const replicate = replicateOf(made.value);
+  if (replicate?.kind !== 'expand' || replicate.suffix !== '' || !replicate.apply)
     refuse('the operator does not stand directly behind the expand');
-  }
-  const cast = CASTS.has(written.method);
-  if (!cast && !OTHERS.has(written.method)) refuse(`\`${written.method}\` is not known to work element by element`);
   requireOnlyReader(match, written.node);
-  const text = chain(written.node, view, replicate.source);
+  const draft = draftFor(written.node);
+  draft.gone.splice(0, draft.gone.length, operand);
+  const { file, start, end } = written.node;
+  const small = sourceText(draft, replicate, made, operand);
+  const text = replicate.apply(file.text.slice(start, operand.start) + small + file.text.slice(operand.end, end));
   const gradient =
     'no gradient flows through the cast, or its sum over the copies may be taken in the type after the cast';
-  return { edits: [replace(written.node, text)], conditions: [...(cast ? [gradient] : []), ...conditionsOf(match)] };
+  return {
+    edits: finished(draft, [replace(written.node, text)]),
+    conditions: [...(CASTS.has(written.method) ? [gradient] : []), ...conditionsOf(match), ...draft.stays],
+  };
+}
+
+/** What the operator works on, where it works element by element, or on the last axis alone. */
+function operandOf(call: Call, { replicas }: Match): Node {
+  const [first, ...more] = call.positional;
+  if (call.splat || more.length > 0) refuse(`\`${call.name}\` is not known to work element by element`);
+  const free = /^(torch|F|nn\.functional|torch\.nn\.functional)\.\w+$/.test(call.name);
+  if (free && first && OTHERS.has(call.method) && call.keywords.size === 0) return first;
+  if (!free && call.receiver && (CASTS.has(call.method) || (OTHERS.has(call.method) && !first))) return call.receiver;
+  const made = /^self\.\w+$/.test(call.name) && call.keywords.size === 0 ? constructorOf(call.node, call.name) : null;
+  const last = replicas.some(({ axis, rank }) => axis === -1 || axis === (rank ?? 0) - 1);
+  if (first && made && isRowWiseModule(made) && !last) return first;
+  return refuse(`\`${call.name}\` is not known to work element by element`);
 }
 
 /** Nobody else may meet the view that takes the place of what the operator wrote: it cannot be written into. */
@@ -36,13 +58,4 @@ function requireOnlyReader({ sink }: Match, written: Node): void {
   const definition = { statement: statementOf(written), value: written };
   const reader = readersOf(definition, textOf(target)).find((r) => r.start < sink.node.start || sink.node.end < r.end);
   if (reader) refuse(`line ${lineOf(reader)} reads \`${textOf(target)}\` too, and may need it written out`);
-}
-
-/** source + operator + expand, each as it is written. */
-function chain(whole: Node, view: Node, source: Node): string {
-  const operator = whole.file.text
-    .slice((childOf(whole, 'function') ?? whole).start, whole.end)
-    .slice(textOf(view).length);
-  const expand = whole.file.text.slice(source.end, view.end);
-  return `${textOf(source)}${operator}${expand}`;
 }

@@ -82,7 +82,7 @@ function rowWiseCallOf(node: Node): Node | null {
 }
 
 /** The one constructor that the class around `node` assigns to `self.name`, or null. */
-function constructorOf(node: Node, name: string): Node | null {
+export function constructorOf(node: Node, name: string): Node | null {
   const owner = enclosing(node, 'class_definition');
   const found: Node[] = [];
   if (owner) {

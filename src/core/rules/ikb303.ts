@@ -9,10 +9,10 @@ export const ikb303: Rule = {
   docs: {
     what: 'Finds an operator that runs element by element on an expanded view whose consumer would have read the view as it is.',
     why: 'The operator writes every copy. In front of the expand it computes the same values once.',
-    example: 'k = k[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2).to(torch.bfloat16)',
-    useInstead: 'k = k.to(torch.bfloat16)[:, :, None].expand(-1, -1, n, -1, -1).flatten(1, 2)',
+    example: 'm = memory.expand(batch, -1, -1).to(torch.bfloat16)\ny = torch.bmm(q, m)',
+    useInstead: 'm = memory.to(torch.bfloat16).expand(batch, -1, -1)\ny = torch.bmm(q, m)',
     fixSafety:
-      'Safe for inference. With gradients, the sum over the copies is then taken in the type after the cast: printed as a condition. Not offered where the result is read elsewhere: it would be a view there, into which nobody may write.',
+      'The result is the same, also behind a normalization over the last axis. With gradients, the sum over the copies is taken in the type after a cast: printed as a condition. Not offered where the result is read elsewhere: it would be a view there, into which nobody may write.',
     limits:
       'Silent where the consumer would have written the view anyway, and not offered where the operator does not stand directly behind the expand, or where the result is read elsewhere: it would be a view there.',
     references: ['https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html'],

@@ -121,6 +121,24 @@ describe('rewrites keep the order of evaluation', () => {
       reason: /^The layer is in single precision, as `u` is/,
     }));
 
+  const expanded = (lines: readonly string[]) =>
+    modelText({
+      init: ['self.norm = nn.LayerNorm(4)', 'self.rows = nn.LayerNorm((3, 4))'],
+      signature: 'q, m',
+      forward: ['e = m.expand(q.shape[0], -1, -1)', ...lines],
+    });
+  for (const [operator, tier] of [
+    ['torch.relu(e)', 'safe'],
+    ['F.gelu(e)', 'safe'],
+    ['self.norm(e)', 'safe'],
+    ['e.exp()', 'safe'],
+    ['e.half()', 'suggestion'],
+    ['self.rows(e)', 'none'],
+    ['e.softmax(dim=-1)', 'none'],
+  ] as const)
+    it(`in front of an expand under a name: ${operator}`, () =>
+      expectRewrite(expanded([`h = ${operator}`, 'return torch.bmm(q, h)']), 'before-expand', { tier }));
+
   const beside = (product: string) =>
     modelText({
       init: ['self.fc = nn.Linear(4, 8)', 'self.w = nn.Parameter(torch.zeros(2, 4, 8))'],
