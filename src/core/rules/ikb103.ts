@@ -10,8 +10,8 @@ export const ikb103: Rule = {
     what: 'Finds the linear compression of embeddings, `W @ torch.cat([user, cand], dim=1)`, with a block that is copied per candidate.',
     why: 'The concatenation writes the copies, and the product of W with the shared block is computed per candidate. It splits along the columns of W.',
     example:
-      'e = torch.cat([user[idx], cand], dim=1)       # [B, Ku + Kc, D]\ny = self.w @ e                                # [M, Ku + Kc] @ [B, Ku + Kc, D]',
-    useInstead: 'ku = user.shape[1]\ny = (self.w[:, :ku] @ user)[idx] + self.w[:, ku:] @ cand',
+      'u = user.repeat_interleave(n, dim=0)           # [B, Ku, D], n copies of each user\ne = torch.cat([u, cand], dim=1)               # [B, Ku + Kc, D]\ny = self.w @ e                                # [M, Ku + Kc] @ [B, Ku + Kc, D]',
+    useInstead: 'ku = user.shape[1]\ny = (self.w[:, :ku] @ user).repeat_interleave(n, dim=0) + self.w[:, ku:] @ cand',
     fixSafety:
       'Same result up to the order of floating-point additions. Sizes that do not fit, an error of `cat`, broadcast where one of them is 1. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
     limits:

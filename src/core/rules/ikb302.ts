@@ -9,7 +9,8 @@ export const ikb302: Rule = {
   docs: {
     what: 'Finds `matmul` calls that copy an operand inside: a three-dimensional weight against four-dimensional activations, or four-dimensional operands of which only some batch axes broadcast.',
     why: '`matmul` expands the batch axes of both operands and reshapes them to three dimensions. When the expanded axes do not collapse to one stride, that reshape writes every copy.',
-    example: 'y = torch.matmul(self.w, h.unsqueeze(-1))      # [F, D, D] @ [B, F, D, 1]: w is written B times',
+    example:
+      'b, f, d = h.shape\ny = torch.matmul(self.w, h.unsqueeze(-1))      # [F, D, D] @ [B, F, D, 1]: w is written B times',
     useInstead: "y = torch.einsum('fij,bfj->bfi', self.w, h).unsqueeze(-1)",
     fixSafety: 'The einsum contracts the same elements in another order. Safe up to floating-point reassociation.',
     limits:

@@ -15,7 +15,7 @@ export const ikb304: Rule = {
   docs: {
     what: 'Finds `lin(x[src])` and `lin(torch.cat([x[src], x[dst]], dim=-1))` on the edges of a graph, and `x_i` and `x_j` of a message function that are projected.',
     why: 'A graph has many more edges than nodes. Projecting the nodes first and gathering the results does the product once per node, and an edge then adds two rows.',
-    example: 'e = self.lin(torch.cat([x[src], x[dst]], dim=-1))',
+    example: 'src, dst = edge_index\ne = self.lin(torch.cat([x[src], x[dst]], dim=-1))',
     useInstead:
       'd = x.shape[-1]\na = F.linear(x, self.lin.weight[:, :d])\nb = F.linear(x, self.lin.weight[:, d:], self.lin.bias)\ne = a[src] + b[dst]',
     fixSafety:
