@@ -25,7 +25,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
     case 'class': {
       const method = run.method(value.model, name);
       if (method) return { kind: 'function', model: method, self: isClassMethod(method) ? value : null, closure: null };
-      return unknown(name);
+      return run.classValue(value.model, name, frame) ?? unknown(name);
     }
     case 'super': {
       const method = superMethod(value, name, run);
@@ -132,6 +132,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   const classLevel = item.model.attributes.get(name);
   if (classLevel && /^(none|true|false|integer|string)$/.test(classLevel.kind)) return unknown(name);
   if (name === 'training') return TRUTH;
+  const shared = run.classValue(item.model, name, frame);
+  if (shared) return shared;
   if (!frame.building) {
     run.buildLate(value, item.model, name, node, frame);
     const late = frame.state.heap.get(value.id);

@@ -96,6 +96,17 @@ export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<Fun
   return [...waiting].filter((f) => uses(f.node) || (f.owner !== null && uses(f.owner.node)));
 }
 
+/** Functions that themselves call one of these by name. */
+export function callersOf(
+  these: readonly FunctionModel[],
+  among: ReadonlySet<FunctionModel>,
+): readonly FunctionModel[] {
+  const names = new Set(these.map(({ name }) => name));
+  return names.size === 0
+    ? []
+    : [...among].filter((f) => !these.includes(f) && calledIn(f.node).some((n) => names.has(n)));
+}
+
 const called = new WeakMap<Node, readonly string[]>();
 
 /** Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths. */

@@ -8,15 +8,7 @@ import { isStub, statedResult } from './annotations';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue, carries } from './calls';
-import {
-  type CallsProducer,
-  functionOf,
-  inheritedCallers,
-  isEntry,
-  ownersOf,
-  usersOf,
-  worksAtTopLevel,
-} from './entries';
+import { type CallsProducer, functionOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
 import { copiesAlongParameter, isSmall, isTiny, isWorthItsSize } from './follow';
@@ -24,6 +16,7 @@ import { frameOf } from './frame';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
+import { classValue } from './class-values';
 import { constructLayer } from './layers';
 import type { Quiet } from './library';
 import type { ClassModel, FileModel, FunctionModel } from './model';
@@ -36,6 +29,7 @@ import { adoptReturned, broughtHome, returned } from './returned';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, unknown } from './state';
 import { assign } from './assign';
+import { inWaves } from './waves';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, type Scope, type Value, name as nameOf } from './value';
@@ -82,6 +76,8 @@ export function evaluateFile(
   const nothing = new Heap();
   const active: Node[] = [];
   const quiet = createQuiet();
+  /** What is too large to be followed for its size alone, and makes no replica itself, but returns one that it gets from elsewhere. */
+  const passing = new Set<Node>();
   /** Functions that hand copies to what they are given: one caller gives a network, another none. */
   const handing = new Set<Node>();
   let steps = 0;
@@ -111,6 +107,8 @@ export function evaluateFile(
     },
     note: evaluation.onNote,
     global,
+    classValue: (model, name, frame) =>
+      classValue(model, name, project, (node, file) => globalValue(node, file, frame)),
     instantiate,
     instance(model, frame) {
       const { value, state } = instanceOf(model);
@@ -192,6 +190,7 @@ export function evaluateFile(
     const follow =
       given ||
       isWorthItsSize(model, self, frame, project) ||
+      passing.has(model.node) ||
       (producesReplicas(model) && !quiet.has(model.node, args) && !isQuietElsewhere(model));
     // Asked for last, since a body that nobody has looked into yet costs a parse.
     const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
@@ -377,19 +376,14 @@ export function evaluateFile(
     });
 
   if (!isProductive && !callsLoud(text, null)) return false;
-  const waiting = new Set(project.main.functions.filter(isEntry));
-  const start = [...waiting].filter((f) => producesReplicas(f) || callsLoud(textOf(f.node), f.owner));
-  for (let next: readonly FunctionModel[] = start; next.length > 0;) {
-    for (const model of next) {
-      waiting.delete(model);
-      for (const owner of ownersOf(model, project)) evaluateEntry(model, owner);
-    }
-    // Whose result holds a replica hands it to what calls it, or to the modules that contain it.
-    const loud = next.filter((f) => !quiet.has(f.node));
-    for (const { name, owner } of loud)
-      if (owner) for (const caller of inheritedCallers(owner, name, project)) evaluateEntry(caller, owner);
-    next = usersOf(loud, waiting);
-  }
+  inWaves({
+    project,
+    passing,
+    isFirst: (f) => producesReplicas(f) || callsLoud(textOf(f.node), f.owner),
+    evaluate: evaluateEntry,
+    isLoud: ({ node }) => !quiet.has(node),
+    forget: ({ node }) => quiet.drop(node),
+  });
 
   if (worksAtTopLevel(project, (text) => callsLoud(text, null))) {
     steps = 0;

@@ -6,6 +6,7 @@ export interface QuietFunctions {
   /** Known to be quiet with these arguments, or with unknown ones. */
   has(node: Node, args?: Args): boolean;
   add(node: Node, args?: Args): void;
+  drop(node: Node): void;
   /** How many were added so far. */
   count(): number;
   /** Forgets what was added since there were so many: it was found out with networks that were not known. */
@@ -24,6 +25,7 @@ export function createQuiet(): QuietFunctions {
       known.set(node, (known.get(node) ?? new Set<string>()).add(flagsOf(args)));
       added.push(node);
     },
+    drop: (node) => void known.delete(node),
     count: () => added.length,
     forget(count) {
       for (const node of added.splice(count)) known.delete(node);

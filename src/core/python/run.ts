@@ -105,6 +105,8 @@ export interface Run {
   note(node: Node, message: string): void;
   /** A name that is not a local: module level, imports, other files. */
   global(name: string, file: FileModel, frame: Frame): Value | null;
+  /** What the class itself has under a name, as far as it is a class, a layer or a table. */
+  classValue(model: ClassModel, name: string, frame: Frame): Value | null;
   instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value;
   /** An instance as `__init__` leaves it with unknown arguments. */
   instance(model: ClassModel, frame: Frame): Value;

@@ -237,4 +237,55 @@ module Model(d):
             outputs[key] = self.trunks[key](**fields)
         return outputs
 `,
+  'one of the classes that a class keeps in a table': `
+module Cross(d, c):
+    self.to_k = nn.Linear(c, d)
+    def forward(self, x, context):
+        return x + self.to_k(context)  #= fc
+class Block(nn.Module):
+    KINDS = {'plain': Cross, 'none': nn.Identity}
+    def __init__(self, d, kind):
+        super().__init__()
+        self.attend = self.KINDS[kind](d, d)
+    def forward(self, x, context):
+        return self.attend(x, context=context)
+module Net(d, kind):
+    self.blocks = nn.ModuleList([Block(d, kind) for _ in range(3)])
+    def forward(self, x, context, n):
+        context = context.repeat_interleave(n, dim=0)  #! IKB102 -> fc
+        for block in self.blocks:
+            x = block(x, context)
+        return x
+`,
+  'copies that a long method passes on, which makes none': `
+class Pipeline:
+    def embed(self, prompt, n):
+        x = self.encoder(prompt)[0]
+        _, length, _ = x.shape
+        x = x.repeat(1, n, 1)  #! IKB201 -> call
+        return x.view(len(prompt) * n, length, -1)
+    def encode(self, prompt, n):
+        if self.option_0 is not None and not isinstance(prompt, str):
+            self.option_0 = self.option_0.lower()
+        if self.option_1 is not None and not isinstance(prompt, str):
+            self.option_1 = self.option_1.lower()
+        if self.option_2 is not None and not isinstance(prompt, str):
+            self.option_2 = self.option_2.lower()
+        if self.option_3 is not None and not isinstance(prompt, str):
+            self.option_3 = self.option_3.lower()
+        if self.option_4 is not None and not isinstance(prompt, str):
+            self.option_4 = self.option_4.lower()
+        if self.option_5 is not None and not isinstance(prompt, str):
+            self.option_5 = self.option_5.lower()
+        if self.option_6 is not None and not isinstance(prompt, str):
+            self.option_6 = self.option_6.lower()
+        if self.option_7 is not None and not isinstance(prompt, str):
+            self.option_7 = self.option_7.lower()
+        return self.embed(prompt, n)
+    def __call__(self, prompt, n, latents):
+        embeds = self.encode(prompt, n)
+        for t in self.steps:
+            latents = self.transformer(latents, t.expand(latents.shape[0]), encoder_hidden_states=embeds)[0]  #= call
+        return latents
+`,
 });
