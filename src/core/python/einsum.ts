@@ -1,5 +1,6 @@
 /** einsum: letters say which axes are contracted, shared, or belong to one operand alone. */
 import { type Hit, hitsOf } from '../tensor/contract';
+import { isOne } from '../tensor/dim';
 import { multiply } from '../tensor/pointwise';
 import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, rankOf, tensor, withRank } from '../tensor/shape';
 import type { Axis, Block, Tensor } from '../tensor/value';
@@ -83,14 +84,20 @@ export function einsum(called: Applied): Value {
         (h.via === 'product' || !contracted(letterOf(h))) &&
         !(h.replica.scaled && shared(letterOf(h))),
     );
-    const weight = values.some((v, j) => j !== i && v?.content === 'parameter');
+    // Letters that the operands share are made one axis: that is a copy where only some of them are expanded.
+    const isSpread = (letter: string): boolean => {
+      const axis = t && knownAxis(t.shape, own.indexOf(letter));
+      return axis?.replica?.map.kind === 'all' && axis.replica.written === null;
+    };
+    const together = own.filter((letter) => shared(letter) && output.includes(letter));
+    const isPartly = !together.every((letter) => isSpread(letter) || isOne(axisOf(letter).dim));
     const role = (h: Hit): SinkHit['axisRole'] =>
       h.via === 'product' ? 'contracted' : shared(letterOf(h)) ? (isHead(h, own.length) ? 'head' : 'batch') : 'row';
     return {
       role: 'operand',
       value: t ?? tensor(UNKNOWN_SHAPE),
       node: argumentNode(args, i + 1),
-      hits: asHits(kept, role, (h) => weight || shared(letterOf(h))),
+      hits: asHits(kept, role, (h) => !shared(letterOf(h)) || isPartly),
     };
   });
   emit(applied, 'einsum', operands, { equation });

@@ -57,4 +57,22 @@ module Ranker(d):
         b = self.b(torch.cat([user, item], dim=-1))  #! IKB401 -> b #= b
         return a, b, self.c(torch.cat([user, item], dim=-1))
 `,
+  'letters that operands share, made one axis: copied where only some are expanded': `
+module Products(d):
+    self.w = nn.Parameter(torch.randn(d, d))
+    def alone(self, x):
+        w = self.w.expand(x.size(0), -1, -1)  #? IKB301 -> alone
+        return torch.einsum('bij,bjk->bik', x, w)  #= alone
+    def both(self, q, k):
+        b, h, i, d = q.shape
+        k = k.view(1, 1, -1, d).expand(b, h, -1, -1)  #? IKB301 -> both
+        return torch.einsum('bhid,bhjd->bhij', q, k)  #= both
+    def some(self, q, k):
+        b, h, i, d = q.shape
+        k = k.view(b, 1, -1, d).expand(-1, h, -1, -1)  #! IKB301 -> some
+        return torch.einsum('bhid,bhjd->bhij', q, k)  #= some
+    def rows(self, user, w, n):
+        u = user.unsqueeze(1).expand(-1, n, -1)  #! IKB102 -> rows
+        return torch.einsum('bnd,de->bne', u, w)  #= rows
+`,
 });

@@ -174,7 +174,7 @@ module Tokens(d, norm=None):
   'an equation that leaves the axes in front open': `
 def kernel(data, projection):
     b, h, *_ = data.shape
-    projection = repeat(projection, 'j d -> b h j d', b=b, h=h)  #! IKB301 -> features
+    projection = repeat(projection, 'j d -> b h j d', b=b, h=h)  #? IKB301 -> features
     return torch.einsum('...id,...jd->...ij', data, projection)  #= features
 `,
   'what was an input before the first pass of a loop': `
