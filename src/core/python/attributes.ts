@@ -62,7 +62,8 @@ function inheritedForward({ self, after }: Value & { kind: 'super' }, node: Node
   const item = frame.state.heap.get(self.id);
   if (item?.kind === 'object' && item.holds) return item.holds;
   const base = knownBase(after, run, frame);
-  return base ? subclassed(base, after, node) : { kind: 'method', owner: unknown(), name: 'forward' };
+  const given = item?.kind === 'object' ? item.given : undefined;
+  return base ? subclassed(base, after, node, given) : { kind: 'method', owner: unknown(), name: 'forward' };
 }
 
 const VIEW_ATTRIBUTES: Readonly<Record<string, (t: Tensor, node: Node) => Value>> = {

@@ -237,6 +237,7 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
     if (name === '__init__') {
       const kind = item.model && containerOf(item.model, run, frame);
       if (kind) heap.set(owner.id, { ...item, holds: container(kind, args, frame, run) });
+      else if (args.positional.length + args.keywords.size > 0) heap.set(owner.id, { ...item, given: args });
       return NONE;
     }
     const key = asString(argument(args, 0, 'name')) ?? templateOf(args.nodes.get(0));

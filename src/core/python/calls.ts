@@ -221,7 +221,10 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
     const built = frame.state.heap.get(callee.id);
     if (built?.kind === 'object' && built.holds) return run.call(built.holds, args, node, frame);
     const base = knownBase(item.model, run, frame);
-    if (base) return run.call(subclassed(base, item.model, node), args, node, frame);
+    if (base) {
+      const given = built?.kind === 'object' ? built.given : undefined;
+      return run.call(subclassed(base, item.model, node, given), args, node, frame);
+    }
   }
   return callUnknown(args, node, frame, run);
 }

@@ -38,21 +38,21 @@ export function container(name: string, args: Args, frame: Frame, run: Run): Val
 export const MODULES = '_modules';
 
 /** A class without an own forward that derives from a known module class is that module. */
-export function knownBase(model: ClassModel, run: Run, frame: Frame): string | null {
+export function knownBase(model: ClassModel, run: Run, frame: Frame, depth = 3): string | null {
+  if (depth === 0) return null;
   for (const value of basesOf(model, run, frame)) {
-    if (value.kind === 'name') {
-      const name = layerName(canonicalName(value.path));
-      if (name) return name;
-    }
+    const name = value.kind === 'name' ? layerName(canonicalName(value.path)) : null;
+    const inherited = value.kind === 'class' ? knownBase(value.model, run, frame, depth - 1) : null;
+    if (name ?? inherited) return name ?? inherited;
   }
   return null;
 }
 
 /** An instance of a class of the project as the module class that it derives from. */
-export const subclassed = (base: string, model: ClassModel, node: Node): Value => ({
+export const subclassed = (base: string, model: ClassModel, node: Node, given = NO_ARGS): Value => ({
   kind: 'layer',
   name: base,
-  args: NO_ARGS,
+  args: given,
   node,
   doubt: `${model.name} is a subclass`,
 });

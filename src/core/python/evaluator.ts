@@ -265,7 +265,7 @@ export function evaluateFile(
       if (init && depth < MAX_DEPTH) budgeted(() => callFunction(init, self, null, args, node, inside));
     };
     const kind = init ? null : containerOf(model, run, frame);
-    const holds = kind === null ? {} : { holds: container(kind, args, frame, run) };
+    const holds = kind === null ? (init ? {} : { given: args }) : { holds: container(kind, args, frame, run) };
     const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
     state.heap.set(id, { kind: 'object', model, attributes, build: init ? build : null, ...holds });
     return self;

@@ -1,7 +1,7 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
 import type { Dim } from '../tensor/dim';
 import type { ClassModel } from './model';
-import type { Value } from './value';
+import type { Args, Value } from './value';
 
 export type HeapItem =
   | {
@@ -30,6 +30,8 @@ export type HeapItem =
       readonly build: ((heap: Heap) => void) | null;
       /** The list of a class that derives from a container. */
       readonly holds?: Value;
+      /** What the constructor of a base that torch brings was given. */
+      readonly given?: Args;
     };
 
 export class Heap {

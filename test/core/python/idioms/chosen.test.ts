@@ -243,4 +243,41 @@ module Refine(d):
         q = u.unsqueeze(1).expand(-1, n, -1)  #! IKB104 -> d
         return self.joined(torch.cat([q, x, q - x], dim=-1))  #= d
 `,
+  'a convolution of a class of its own, with the kernel that it hands on': `
+class Conv(nn.Conv1d):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.buffer = None
+
+class Pointwise(Conv):
+    def __init__(self, a, b, bias=True):
+        super().__init__(a, b, kernel_size=1, padding=0, bias=bias)
+
+class Plain(nn.Conv1d):
+    pass
+
+def make(a, b, kernel, **kwargs):
+    conv = Conv(a, b, kernel, **kwargs)
+    nn.init.kaiming_normal_(conv.weight)
+    return nn.utils.weight_norm(conv)
+
+module Block(d):
+    self.first = make(d, d, 1, padding=0)
+    self.second = Pointwise(d, d)
+    self.third = Plain(d, d, 1)
+    self.wide = make(d, d, 3, padding=1)
+    self.plain = Plain(d, d, 3)
+    def one(self, g, n):
+        g = g.unsqueeze(-1).expand(-1, -1, n).contiguous()  #! IKB102 -> first
+        return self.first(g)  #= first
+    def two(self, g, n):
+        g = g.unsqueeze(-1).expand(-1, -1, n).contiguous()  #! IKB102 -> second
+        return self.second(g)  #= second
+    def three(self, g, n):
+        g = g.unsqueeze(-1).expand(-1, -1, n).contiguous()  #! IKB102 -> third
+        return self.third(g)  #= third
+    def four(self, g, n):
+        g = g.unsqueeze(-1).expand(-1, -1, n).contiguous()
+        return self.wide(g), self.plain(g)
+`,
 });
