@@ -135,6 +135,22 @@ class Moe(nn.Module):
             start += count
         return torch.cat(outputs)
 `,
+  'the same where the end of a part is counted by a tensor': `
+class Moe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Linear(16, 16)
+
+    def forward(self, x, ids, n):
+        counts = ids.new_zeros((ids.shape[0], n)).scatter_(1, ids, 1).sum(dim=0)
+        tokens = x[ids.view(-1).argsort() // ids.shape[1]]
+        outputs, start = [], 0
+        for count in counts:
+            end = start + count
+            outputs.append(self.w(tokens[start:end]))
+            start = end
+        return torch.cat(outputs)
+`,
   'copies that something from a list was added to, filled at positions that are not known': `
 class Blocks(nn.Module):
     def __init__(self):

@@ -90,12 +90,21 @@ export function createJudge(): Judge {
   };
 }
 
-const rank = ({ event, hit, materialized, when, guarded }: Candidate): number =>
-  (materialized ? 16 : 0) +
-  (hit.via === 'rows' ? 0 : 8) +
-  (isLocal(event, hit) ? 4 : 0) +
-  (when.length === 0 ? 2 : 0) +
-  (guarded ? 0 : 1);
+const rank = ({ event, hit, materialized, when, guarded }: Candidate): number => {
+  const isPart = isPartOfActivations(event, hit);
+  return (
+    (materialized ? 32 : 0) +
+    (hit.via === 'rows' || isPart ? 0 : 16) +
+    (isLocal(event, hit) ? 8 : 0) +
+    (when.length === 0 ? 4 : 0) +
+    (guarded ? 0 : 2) +
+    (isPart ? 0 : 1)
+  );
+};
+
+/** Of what two activations hold together, copies are some rows among others. */
+const isPartOfActivations = ({ kind, byWeight }: SinkEvent, { via }: SinkHit): boolean =>
+  via === 'block' && !byWeight && (kind === 'matmul' || kind === 'einsum');
 
 /**
  * The first sink that a replica reaches counts, unless a later one says more. One in the same function says more only
@@ -201,6 +210,7 @@ function matchOf(
       (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
       (code === 'IKB101' && hit.via === 'block' && (valueOf(contracted) ?? Infinity) < NARROW) ||
       hit.implicit === 'matrix' ||
+      (code === 'IKB102' && isToken(hit)) ||
       (code === 'IKB301' && isVector(hit, operand, event)) ||
       (hit.via === 'picked' && rankOf(hit.carrier.shape) === 1) ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
@@ -226,6 +236,13 @@ function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): reado
     const text = mapText ?? factors([name(ratio)]);
     return text.includes('?') ? null : text;
   });
+}
+
+/** A class token that was put in front of other rows and taken apart again. */
+function isToken({ replica, via }: SinkHit): boolean {
+  if (via !== 'whole' || replica.of.content !== 'parameter') return false;
+  for (let step = replica.trail; step; step = step.before) if (/^cat\b/.test(step.what)) return true;
+  return false;
 }
 
 /** A vector for each matrix that it meets: its copies are as nothing beside those. */

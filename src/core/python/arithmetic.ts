@@ -54,8 +54,7 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
   if (operator === '*' && [a, b].some((v) => v.kind === 'int' && v.dim?.length === 0)) return NUMBER;
   if (operator === '*') return product([left, right], place);
-  if (operator === '//' && left.content === 'index') return blocksIndex(left, place);
-  if (operator === '%' && left.content === 'index') return blocksIndex(left, place);
+  if ((operator === '//' || operator === '%') && left.content === 'index') return foldedIndex(left, operator, place);
   if (operator === '/' && rankOf(right.shape) === 0) return product([left, right], place);
   const row = operatorNamed(FUNCTIONS[operator] ?? '');
   if (!row) return pointwise([left, right], place, operator);
@@ -76,13 +75,10 @@ const isParameter = (v: Value): boolean => v.kind === 'unknown' && !v.foreign &&
 
 const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
 
-/** `arange(n) // r`: many positions to one row. */
-function blocksIndex(t: Tensor, place: ReturnType<typeof placeOf>): Tensor {
-  return tensor(t.shape, {
-    content: 'index',
-    index: { kind: 'many-to-one', evidence: 'strong', map: 'blocks' },
-    place,
-  });
+/** `arange(n) // r`: many positions to one row; of a permutation, and by `%`, not those beside each other. */
+function foldedIndex(t: Tensor, operator: string, place: ReturnType<typeof placeOf>): Tensor {
+  const map = operator === '//' && t.index.kind !== 'one-to-one' ? 'blocks' : 'indexed';
+  return tensor(t.shape, { content: 'index', index: { kind: 'many-to-one', evidence: 'strong', map }, place });
 }
 
 function intArithmetic(a: Dim, b: Dim, operator: string): Dim {

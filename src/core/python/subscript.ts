@@ -1,5 +1,5 @@
 /** `x[...]`: tensors, shapes, lists, dicts. A gather by a many-to-one index is a replica; other tensor indices are not. */
-import { type Dim, constant, subtract, valueOf } from '../tensor/dim';
+import { type Dim, constant, subtract, symbol, valueOf } from '../tensor/dim';
 import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
@@ -149,16 +149,22 @@ const withoutFirst = (t: Tensor, count: number): Tensor =>
   count === 0 ? t : withoutFirst(applyView(t, select(0), t.place), count - 1);
 
 function sliceBounds(node: Node, frame: Frame, run: Run): { start: Dim; stop: Dim; step: boolean } {
-  const text = node.file.text.slice(node.start, node.end);
+  const text = textOf(node);
   const colon = node.start + text.indexOf(':');
   const parts = node.children.map((child) => ({ child, before: child.end <= colon }));
   const start = parts.find((p) => p.before);
   const after = parts.filter((p) => !p.before);
   const second = text.indexOf(':', text.indexOf(':') + 1);
   const stop = after.find((p) => second < 0 || p.child.end <= node.start + second);
+  // A bound that is not known is none that is not there.
+  const bound = (child: Node): Dim => {
+    const value = run.evaluate(child, frame);
+    const name = child.kind === 'identifier' ? textOf(child) : `(${textOf(child)})`;
+    return value.kind === 'none' ? null : (asDim(value) ?? symbol(`${name}@${freshId()}`));
+  };
   return {
-    start: start ? asDim(run.evaluate(start.child, frame)) : null,
-    stop: stop ? asDim(run.evaluate(stop.child, frame)) : null,
+    start: start ? bound(start.child) : null,
+    stop: stop ? bound(stop.child) : null,
     step: second >= 0 && after.length > (stop ? 1 : 0),
   };
 }

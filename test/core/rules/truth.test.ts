@@ -28,6 +28,30 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /: b\*32 bytes per call/,
   },
+  'a token that was put in front of other rows and taken apart again': {
+    init: [TOKEN, LAYER],
+    forward: [
+      'b, n, d = x.shape',
+      'x = torch.cat([self.token.expand(b, -1, -1), x], dim=1)',
+      'token, rest = x.split((1, n), dim=1)',
+      'return self.fc(token)',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /^`self\.token` is copied `b` times into the rows that `self\.fc` reads/,
+  },
+  'a token among rows, of which a loss takes products': {
+    init: [TOKEN, LAYER],
+    forward: [
+      'b, n, d = x.shape',
+      'x = torch.cat([self.token.expand(b, -1, -1), x], dim=1)',
+      "loss = torch.einsum('bnd,bne->bde', x, x).pow(2).sum()",
+      'return self.fc(x), loss',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /^`self\.token` is copied `b` times into the rows that `self\.fc` reads/,
+  },
   'copies along two axes are multiplied': {
     init: [TOKEN, LAYER],
     forward: ['b, t, d = x.shape', 'return self.fc(self.token.expand(b, t, -1).contiguous())'],
