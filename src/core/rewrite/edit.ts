@@ -101,6 +101,23 @@ export function inOrder(edits: readonly Edit[]): readonly Edit[] {
   return sorted.map(({ edit }) => edit);
 }
 
+/** Edits in order, where lines that go and stood between two blank ones take one of these along. */
+export function closeGaps(text: string, edits: readonly Edit[]): readonly Edit[] {
+  let from = -1;
+  let end = -1;
+  return edits.map((edit) => {
+    const isRemoval = edit.text === '' && edit.start < edit.end && lineStart(text, edit.start) === edit.start;
+    if (!isRemoval || lineStart(text, edit.end) !== edit.end) return edit;
+    if (edit.start !== end) from = edit.start;
+    end = edit.end;
+    const blank = /^[ \t]*(\r\n|\n|\r)/.exec(text.slice(edit.end))?.[0];
+    if (blank === undefined || !/(^|[\r\n:])[ \t]*(\r\n|\n|\r)$/.test(text.slice(Math.max(0, from - 200), from)))
+      return edit;
+    end = edit.end + blank.length;
+    return { ...edit, end };
+  });
+}
+
 /** Characters that an expression in place of `node` may have for its statement to stay on one line. */
 export function roomFor(statement: Node, node: Node): number {
   const { text } = statement.file;

@@ -22,7 +22,7 @@ import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { groupedProducts } from './grouped-products';
 import { conditionsOfModule, requireEditable } from './guards';
-import { inOrder } from './edit';
+import { closeGaps, inOrder } from './edit';
 import { einsumProduct } from './implicit-product';
 import { lazyCopy } from './lazy-copy';
 import { lift } from './lift';
@@ -136,7 +136,10 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
           title,
           tier: reason === null ? 'safe' : 'suggestion',
           reason,
-          edits: keepComments(file.root, edits).map((edit): TextEdit => ({ path: file.path, ...edit })),
+          edits: closeGaps(file.text, keepComments(file.root, edits)).map((edit): TextEdit => ({
+            path: file.path,
+            ...edit,
+          })),
         };
       } catch (problem) {
         if (!(problem instanceof Refusal)) throw problem;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { applyEdits } from '../../../src/core/edits';
 import { statementOf } from '../../../src/core/python/syntax';
-import { flat, inOrder, insertBefore, removeStatement } from '../../../src/core/rewrite/edit';
+import { closeGaps, flat, inOrder, insertBefore, removeStatement } from '../../../src/core/rewrite/edit';
 import { importFunctional, importIkbo } from '../../../src/core/rewrite/imports';
 import { Refusal } from '../../../src/core/rewrite/refusal';
 import { nodeAt, parse } from './parse';
@@ -26,6 +26,20 @@ describe('edits of statements', () => {
   removed('not beside another one', 'def f():\n    a = 1; b = 2\n', 'a = 1', /line 2 holds another statement too/);
   removed('not behind another one', 'def f():\n    b = 2; a = 1\n', 'a = 1', /line 2 holds another statement too/);
   removed('not in a one-line block', 'if x: a = 1\n', 'a', /line 1 holds another/);
+
+  function closed(title: string, text: string, names: readonly string[], after: string): void {
+    it(`closes gaps: ${title}`, async () => {
+      const file = await parse(text);
+      const edits = names.map((name) => removeStatement(statementOf(nodeAt(file, name))));
+      assert.equal(applyEdits(text, closeGaps(text, edits)), after);
+    });
+  }
+  closed('one line between blank ones', 'z = 0\n\na = 1\n\nb = 2\n', ['a = 1'], 'z = 0\n\nb = 2\n');
+  closed('each of two', 'z = 0\r\n\r\na = 1\r\n\r\nb = 2\r\n\r\nc = 3', ['a = 1', 'b = 2'], 'z = 0\r\n\r\nc = 3');
+  closed('two together', 'z = 0\n\na = 1\nb = 2\n \nc = 3\n', ['a = 1', 'b = 2'], 'z = 0\n\nc = 3\n');
+  closed('the first of a block', 'def f():\n    a = 1\n\n    b = 2\n', ['a = 1'], 'def f():\n    b = 2\n');
+  closed('none before a line', 'z = 0\na = 1\n\nb = 2\n', ['a = 1'], 'z = 0\n\nb = 2\n');
+  closed('none behind a line', 'z = 0\n\na = 1\nb = 2\n', ['a = 1'], 'z = 0\n\nb = 2\n');
 
   it('inserts with the indentation and the line end of the file', async () => {
     const text = 'def f():\r\n\treturn g(x)\r\n';
