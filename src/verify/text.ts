@@ -8,7 +8,7 @@ export const NAME_PYTHON =
 export function verdictLine({ ok, runs, missing }: Answer): string {
   if (missing) return 'not verified: arguments are missing';
   if (!runs) return 'not verified';
-  return ok ? 'same results' : 'NOT the same results';
+  return ok ? 'same results in evaluation mode, without gradients' : 'NOT the same results';
 }
 
 export function answerLines(answer: Answer): string[] {
