@@ -25,6 +25,9 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
 
 /** `a op b` for evaluated operands; also what an augmented assignment computes. */
 export function arithmetic(a: Value, b: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
+  // `dim % len(x.shape)` of an unknown rank: the same axis, counted from the back.
+  const isAxis = operator === '%' && a.kind === 'int' && b.kind === 'int' && b.dim === null;
+  if (isAxis && (valueOf(a.dim) ?? 0) < 0) return a;
   if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator), a.loop || b.loop);
   if (isPlainNumber(a) && isPlainNumber(b)) return NUMBER;
   if (operator === '+' || operator === '*') {

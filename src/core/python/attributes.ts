@@ -1,6 +1,6 @@
 /** `value.name`: shapes and views of tensors, attributes of objects, members of modules. */
 import { rankOf, tensor, UNKNOWN_SHAPE, exactShape, freeAxis, mapAxes } from '../tensor/shape';
-import { constant } from '../tensor/dim';
+import { constant, isOne, symbol } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { allocate, argument, asDim, asTensor, placeOf } from './access';
@@ -111,6 +111,9 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
       mapAxes(own.shape, () => freeAxis(null)),
       { content: own.content, label: own.label },
     );
+  // `self.views = 1`, until a method says how many there are.
+  const isOpen = own?.kind === 'int' && isOne(own.dim) && item.model && isSetLater(name, item.model, frame);
+  if (isOpen) return int(symbol(`self.${name}@${value.id}`));
   if (own) return own;
   if (!item.model) return unknown(name);
   const method = run.method(item.model, name);

@@ -274,9 +274,12 @@ function booleanOperator(node: Node, frame: Frame, run: Run): Value {
   if (truth === !isAnd || (truth === null && !isAnd && first.kind === 'int')) return first;
   const second = run.evaluate(right, frame);
   // What makes layers unless something else is asked for: `norm_layer or nn.LayerNorm`.
-  if (!isAnd && first.kind === 'unknown' && makesLayers(second)) return second;
+  if (!isAnd && first.kind === 'unknown' && (makesLayers(second) || isNothingYet(right, frame))) return second;
   return truth === isAnd ? second : first.kind === 'bool' || second.kind === 'bool' ? TRUTH : unknown();
 }
+
+/** `layers or []` in a constructor, which fills the list unless it is handed one. */
+const isNothingYet = (node: Node, frame: Frame): boolean => frame.building && textOf(node) === '[]';
 
 const makesLayers = (value: Value): boolean =>
   value.kind === 'class' ||

@@ -188,7 +188,7 @@ export const OPERATORS: readonly Operator[] = [
     '*size',
   ),
   ...row('create-random', 'm', 'normal_ uniform_ bernoulli random_', 'input'),
-  ...row('create-index', 't', 'arange range linspace', '*size'),
+  ...row('create-index', 't', 'arange range', '*size'),
   ...row('create-edges', 't', 'triu_indices tril_indices combinations', '*size'),
   ...row('search', 'tm', 'searchsorted bucketize', 'input *args'),
   ...row(

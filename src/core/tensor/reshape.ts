@@ -12,10 +12,16 @@ export function mergeAxes(axes: readonly Axis[]): Axis {
   return rest.reduce((before, after) => {
     const dim = product([before.dim, after.dim]);
     const mapped = merge(asMerge(before), asMerge(after));
-    const replica = before.replica ?? after.replica;
+    const replica = before.replica ? besides(before.replica, after.replica) : after.replica;
     return { dim, replica: mapped && replica ? remapped(replica, mapped) : null };
   }, first);
 }
+
+/** Copies along one axis of copies along another one: both are in the rows that the two become. */
+const besides = (replica: Replica, other: Replica | null): Replica =>
+  other && (other.origin.start !== replica.origin.start || other.origin.path !== replica.origin.path)
+    ? { ...replica, also: [...replica.also, other] }
+    : replica;
 
 const asMerge = (axis: Axis): { extent: Dim; mapped: MappedAxis | null } => ({
   extent: axis.dim,

@@ -5,7 +5,7 @@ idioms('idioms: sizes, ranks and layers that are far apart', {
 module Embedder(d):
     self.fc = nn.Sequential(nn.Linear(2 * d + 1, d), nn.ReLU())
     def pairs(self, x, batch, n):
-        left = torch.tile(x[:, :, None, :], (1, 1, n, 1))
+        left = torch.tile(x[:, :, None, :], (1, 1, n, 1))  #! IKB101 -> fc
         right = torch.tile(x[:, None, :, :], (1, n, 1, 1))  #! IKB101 -> fc
         return torch.cat([left, right], dim=-1).float().reshape([batch, n**2, -1])
     def forward(self, ids, x, offsets):

@@ -34,6 +34,33 @@ class Pairs(MessagePassing):
         both = torch.cat([first, x_j], dim=-1)  #! IKB304 -> fc
         return self.fc(both)  #= fc
 `,
+  'ends whose features are kept in tuples': `
+from torch_geometric.nn import MessagePassing
+def joined(*parts, dim=-1):
+    dim %= len(parts[0][0].shape)
+    scalars, vectors = list(zip(*parts))
+    return torch.cat(scalars, dim=dim), torch.cat(vectors, dim=dim)
+
+module Perceptron(d):
+    self.scalar, self.vector = nn.Linear(d, d), nn.Linear(d, d)
+    def forward(self, x):
+        s, v = x
+        return self.scalar(s), self.vector(v)  #= scalar
+
+class Conv(MessagePassing):
+    def __init__(self, d, layers=None):
+        super().__init__(aggr='mean')
+        layers = layers or []
+        if not layers:
+            layers.append(Perceptron(d))
+        self.net = nn.Sequential(*layers)
+    def forward(self, x, edge_index, edges):
+        s, v = x
+        return self.propagate(edge_index, s=s, v=v, edges=edges)
+    def message(self, s_i, v_i, s_j, v_j, edges):
+        first, second = (s_j, v_j), (s_i, v_i)  #! IKB304 -> scalar  #! IKB304 -> scalar  #! IKB304 -> scalar  #! IKB304 -> scalar
+        return self.net(joined(first, edges, second))
+`,
   'each end with a matrix of its edge': `
 from torch_geometric.nn import MessagePassing
 class Kernel(MessagePassing):

@@ -125,6 +125,34 @@ module Relation(d, q):
         second = second.repeat(1, 1, 25, 1)  #! IKB101 -> g
         return self.g(torch.cat([first, second], 3))  #= g
 `,
+  'copies of copies along another axis, merged into rows': `
+module Relation(d, q):
+    self.g = nn.Linear(d + q, 256)
+    def forward(self, pairs, question):
+        b, n, _, d = pairs.size()
+        question = question.unsqueeze(1).repeat(1, n, 1).unsqueeze(2)  #! IKB101 -> g
+        question = question.repeat(1, 1, n, 1)  #! IKB101 -> g
+        x = torch.cat([pairs, question], 3)
+        return self.g(x.view(b * n ** 2, -1))  #= g
+`,
+  'a grid of numbers that is folded': `
+module Folding(d, n):
+    self.conv = nn.Conv1d(d + 2, d, 1)
+    self.grid = torch.linspace(-1., 1., steps=n).view(1, 1, n)
+    def forward(self, code):
+        b, d, n = code.shape
+        grid = self.grid.expand(b, 2, n)  #! IKB101 -> conv
+        return self.conv(torch.cat([grid, code], dim=1))  #= conv
+`,
+  'a count that is one until a method says how many there are': `
+module Views(d):
+    self.views = 1
+    self.fc = nn.Linear(d, d)
+    def encode(self, images):
+        self.views = images.size(1)
+    def forward(self, x):
+        return self.fc(x.repeat_interleave(self.views, dim=0))  #! IKB102 -> fc  #= fc
+`,
   'cut at other widths than they were joined': `
 module Head(d):
     self.fc = nn.Linear(8, 4)
