@@ -96,4 +96,4 @@ function quotient(symbol: string, bindings: Readonly<Record<string, number>>): n
 
 /** By the whole name, or by the last part of an attribute: `self.num_heads` is bound by `num_heads`. */
 const lookUp = (name: string, bindings: Readonly<Record<string, number>>): number | null =>
-  bindings[name] ?? bindings[/[A-Za-z_]\w*$/.exec(name)?.[0] ?? ''] ?? null;
+  bindings[name] ?? bindings[/(?<!\w)[A-Za-z_]\w*$/.exec(name)?.[0] ?? ''] ?? null;

@@ -37,7 +37,7 @@ const isWithoutGradients = (scope: Node): boolean =>
 /** `self.a.b`, or a variable. */
 const PATHS = new RegExp(`(?<![.])${EDGE}(self(?:\\.${NAME}(?!${LETTER}|\\s*\\())+|${NAME})`, 'gu');
 /** What is read of a tensor that is not its numbers. */
-const FACTS = new RegExp(`(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
+const FACTS = new RegExp(`(?<!${LETTER})(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
 
 const pathsIn = (edits: readonly Edit[]): readonly string[] => [
   ...new Set(edits.flatMap(({ text }) => [...text.replace(FACTS, '').matchAll(PATHS)].map(([path]) => path))),

@@ -54,6 +54,18 @@ describe('robustness', () => {
     assert.deepEqual(analysis.findings, []);
   });
 
+  it('a name of 50,000 letters takes no time of its own', async function () {
+    this.timeout(10_000);
+    const name = 'i'.repeat(50_000);
+    const forward = `def forward(self, user, ${name}, n):\n        u = user.repeat_interleave(n, dim=0)\n        return self.fc(torch.cat([u, ${name}], -1))`;
+    const text = `import torch\nfrom torch import nn\nclass M(nn.Module):\n    def __init__(self):\n        self.fc = nn.Linear(8, 8)\n    ${forward}\n`;
+    const { findings } = (await engineForTests()).check('m.py', text);
+    assert.deepEqual(
+      findings.map(({ rule, rewrites }) => [rule, rewrites.length]),
+      [['IKB101', 2]],
+    );
+  });
+
   it('a function too large to follow ends in a note', async () => {
     const lines = Array.from({ length: 12_000 }, (_, i) => `    y = x.repeat(2, 1) + ${i}`);
     const analysis = (await engineForTests()).check(
