@@ -1,7 +1,8 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
 import { type Dim, constant, equal } from '../tensor/dim';
 import { OTHER } from '../tensor/axis-map';
-import { concatenate, mapReplicas, writtenAt } from '../tensor/pointwise';
+import { concatenate } from '../tensor/concatenate';
+import { mapReplicas, writtenAt } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading, repeatTrailing } from '../tensor/replicate';
 import {
   UNKNOWN_SHAPE,

@@ -1,7 +1,8 @@
 /** einops patterns: which axis goes where, which are new, which merge and split. */
 import { ALL } from '../tensor/axis-map';
 import { type Dim, ONE, constant, divide, isOne, product } from '../tensor/dim';
-import { concatenate, mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
+import { concatenate } from '../tensor/concatenate';
+import { mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
 import { replica } from '../tensor/replicate';
 import { mergeAxes, splitAxis } from '../tensor/reshape';
 import { UNKNOWN_SHAPE, axisAt, exactShape, freeAxis, rankOf, tensor, withRank } from '../tensor/shape';

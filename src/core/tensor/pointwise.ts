@@ -1,9 +1,8 @@
-/** Element-by-element operators: which maps survive, and the linear forms that sums and concatenations build. */
+/** Element-by-element operators: which maps survive, and the linear forms that sums build. */
 import { isMisstated } from './misstated';
-import { type Dim, add, divide, equal, isOne } from './dim';
+import { divide, equal, isOne } from './dim';
 import {
   UNKNOWN_SHAPE,
-  axisAt,
   carriesReplica,
   exactShape,
   freeAxis,
@@ -14,7 +13,6 @@ import {
   rankOf,
   replicasOf,
   tensor,
-  withRank,
 } from './shape';
 import type { Axis, Block, Content, Form, Place, Replica, Shape, Tensor, Term, Trail } from './value';
 
@@ -64,13 +62,13 @@ function constantAlong(t: Tensor, fromBack: number): boolean {
   return axis !== null && (isOne(axis.dim) || axis.replica?.map.kind === 'all');
 }
 
-const sameReplica = (a: Replica, b: Replica): boolean => sameOrigin(a, b) && a.map.kind === b.map.kind;
+export const sameReplica = (a: Replica, b: Replica): boolean => sameOrigin(a, b) && a.map.kind === b.map.kind;
 
 const sameOrigin = (a: Replica, b: Replica): boolean =>
   a.origin.start === b.origin.start && a.origin.path === b.origin.path;
 
 /** Copies of two tensors as often and in the same order: position by position, what is computed of both is copied so, too. */
-function sameMap(a: Replica, b: Replica): boolean {
+export function sameMap(a: Replica, b: Replica): boolean {
   const [one, other] = [a.map, b.map];
   if (one.kind === 'blocks') return other.kind === 'blocks' && equal(one.ratio, other.ratio) === true;
   const counts = [divide(a.extent, a.source), divide(b.extent, b.source)] as const;
@@ -78,7 +76,7 @@ function sameMap(a: Replica, b: Replica): boolean {
 }
 
 /** The replica of a value that was computed from several of one map. */
-function joined(first: Replica, more: readonly Replica[]): Replica {
+export function joined(first: Replica, more: readonly Replica[]): Replica {
   const others = more.flatMap((r) => [r, ...r.also]).filter((r) => !sameOrigin(r, first));
   const fresh = others.filter((r, i) => others.findIndex((other) => sameOrigin(r, other)) === i);
   const also = [...first.also, ...fresh.filter((r) => !first.also.some((known) => sameOrigin(r, known)))];
@@ -89,7 +87,7 @@ function joined(first: Replica, more: readonly Replica[]): Replica {
 const covers = (kept: Replica, r: Replica): boolean =>
   sameReplica(kept, r) || (kept.map.kind !== 'all' && kept.also.some((other) => sameOrigin(other, r)));
 
-const mergeContent = (values: readonly Tensor[]): Content => {
+export const mergeContent = (values: readonly Tensor[]): Content => {
   const has = (content: Content): boolean => values.some((v) => v.content === content);
   if (has('random')) return 'random';
   if (values.every((v) => v.content === values[0]?.content)) return values[0]?.content ?? 'data';
@@ -316,84 +314,4 @@ function scaledForm(t: Tensor, place: Place): Tensor {
   const shape = mapAxes(t.shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
   const fresh = tensor(shape);
   return { ...worked(t, place), id: fresh.id, storage: fresh.id, shape, place, label: '' };
-}
-
-/** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
-export function concatenate(values: readonly Tensor[], dim: number, place: Place): Tensor {
-  const ranks = values.flatMap((v) => rankOf(v.shape) ?? []);
-  const rank = ranks[0] ?? null;
-  const ranked = rank === null ? values : values.map((v) => ({ ...v, shape: withRank(v, rank) ?? v.shape }));
-  const axis = rank !== null && dim < 0 ? dim + rank : dim;
-  const mark = writtenAt(place, 'cat writes the copy');
-  const blocks: Block[] = [];
-  // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.
-  // Padded with a constant, they are one kind.
-  const kinds = ranked.filter((value) => holdsCopies(value, axis)).length;
-  const isRows = kinds > 1 || (kinds > 0 && ranked.every(({ content }) => content !== 'constant'));
-  for (const value of ranked) {
-    const at = position(value.shape, axis) ?? axis;
-    const width = axisAt(value, at).dim;
-    const inner = value.form;
-    if (inner && inner.axis === at) blocks.push(...inner.blocks);
-    else if (inner && inner.axis === null && inner.blocks.length === 1) {
-      blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
-    } else {
-      const atom = { ...mapReplicas(value, mark), form: isRows && holdsCopies(value, at) ? inner : null };
-      blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
-    }
-  }
-  const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
-  const content = mergeContent(values);
-  const sure = rank !== null && values[0] && rankOf(values[0].shape) === null ? values.filter(carriesReplica) : [];
-  const shape = concatShape(ranked, sure, axis, total, mark);
-  const form: Form = { axis, blocks, place, after: [] };
-  return tensor(shape, {
-    place,
-    content,
-    form: blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
-  });
-}
-
-/** Joined along another axis, of blocks among which there are copies. */
-const holdsCopies = ({ form }: Tensor, axis: number): boolean =>
-  form !== null &&
-  form.axis !== null &&
-  form.axis !== axis &&
-  form.blocks.length > 1 &&
-  form.blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica)));
-
-/** `sure`: operands with copies whose rank is known where that of the first is not, and says what sizes are called. */
-function concatShape(
-  values: readonly Tensor[],
-  sure: readonly Tensor[],
-  axis: number,
-  total: Dim,
-  mark: (r: Replica) => Replica,
-): Shape {
-  const [first, ...rest] = values;
-  if (!first) return UNKNOWN_SHAPE;
-  const combine = (at: number, old: Axis): Axis => {
-    if (at === axis) return freeAxis(total);
-    const dims = values.map((v) => knownAxis(v.shape, at)?.dim ?? null);
-    const named = sure.map((v) => (v.shape.exact ? knownAxis(v.shape, at)?.dim : null)).find((d) => d != null);
-    const dim = named ?? old.dim ?? dims.find((d) => d !== null) ?? null;
-    const { replica } = old;
-    const all =
-      replica &&
-      rest.every((v) => {
-        const other = knownAxis(v.shape, at)?.replica;
-        return (
-          other &&
-          (sameReplica(other, replica) ||
-            sameMap(other, replica) ||
-            (other.map.kind === 'all' && replica.map.kind === 'all' && equal(other.extent, replica.extent) === true))
-        );
-      });
-    const more = rest.flatMap((v) => knownAxis(v.shape, at)?.replica ?? []);
-    return { dim, replica: all ? mark(joined(replica, more)) : null };
-  };
-  const base = first.shape.exact ? first : (values.find((v) => v.shape.exact) ?? first);
-  const shape = mapAxes(base.shape, (old, at) => combine(at, knownAxis(first.shape, at) ?? old));
-  if (shape.exact || knownAxis(shape, axis)) return shape;
-  return axis === -1 ? { ...shape, tail: [freeAxis(total)] } : shape;
 }

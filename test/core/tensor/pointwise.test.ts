@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { ONE, symbol } from '../../../src/core/tensor/dim';
-import { concatenate, pointwise } from '../../../src/core/tensor/pointwise';
+import { concatenate } from '../../../src/core/tensor/concatenate';
+import { pointwise } from '../../../src/core/tensor/pointwise';
 import { expand, repeatInterleave } from '../../../src/core/tensor/replicate';
 import { exactShape, freeAxis, knownAxis, tensor } from '../../../src/core/tensor/shape';
 import type { Dim } from '../../../src/core/tensor/dim';

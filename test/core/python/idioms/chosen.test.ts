@@ -280,4 +280,17 @@ module Block(d):
         g = g.unsqueeze(-1).expand(-1, -1, n).contiguous()
         return self.wide(g), self.plain(g)
 `,
+  'a vector for each row of something that nothing tells the rank of': `
+module Match(a, b):
+    self.fc = nn.Linear(a + b, 1)
+    self.dropout = nn.Dropout(0.1)
+    def forward(self, x, y):
+        y = y.unsqueeze(1).expand_as(x)  #! IKB101 -> fc
+        return self.fc(torch.cat([x, y], 2))  #= fc
+    def flat(self, x, y):
+        x, y = self.dropout(x), self.dropout(y)
+        y = y.unsqueeze(1).expand_as(x)  #! IKB101 -> flat
+        rows = torch.cat([x, y, x * y, torch.abs(x - y)], 2).contiguous().view(x.size(0) * x.size(1), -1)
+        return self.fc(rows)  #= flat
+`,
 });

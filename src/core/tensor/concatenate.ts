@@ -1,0 +1,109 @@
+/** Concatenation: which maps survive, and the linear form that it builds. */
+import { type Dim, add, equal } from './dim';
+import { joined, mapReplicas, mergeContent, sameMap, sameReplica, writtenAt } from './pointwise';
+import {
+  UNKNOWN_SHAPE,
+  axisAt,
+  carriesReplica,
+  freeAxis,
+  knownAxis,
+  mapAxes,
+  position,
+  rankOf,
+  tensor,
+  withRank,
+} from './shape';
+import type { Axis, Block, Form, Place, Replica, Shape, Tensor } from './value';
+
+/** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
+export function concatenate(values: readonly Tensor[], dim: number, place: Place): Tensor {
+  const ranks = values.flatMap((v) => rankOf(v.shape) ?? []);
+  const assumed = ranks.length === 0 && dim === 2 && values.some(isVectorOverRows);
+  const rank = assumed ? 3 : (ranks[0] ?? null);
+  const ranked = rank === null ? values : values.map((v) => ({ ...v, shape: withRank(v, rank) ?? v.shape }));
+  const axis = rank !== null && dim < 0 ? dim + rank : dim;
+  const written = writtenAt(place, 'cat writes the copy');
+  const mark = (r: Replica): Replica => (assumed ? withAssumption(written(r), LAST_JOINED) : written(r));
+  const blocks: Block[] = [];
+  // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.
+  // Padded with a constant, they are one kind.
+  const kinds = ranked.filter((value) => holdsCopies(value, axis)).length;
+  const isRows = kinds > 1 || (kinds > 0 && ranked.every(({ content }) => content !== 'constant'));
+  for (const value of ranked) {
+    const at = position(value.shape, axis) ?? axis;
+    const width = axisAt(value, at).dim;
+    const inner = value.form;
+    if (inner && inner.axis === at) blocks.push(...inner.blocks);
+    else if (inner && inner.axis === null && inner.blocks.length === 1) {
+      blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
+    } else {
+      const atom = { ...mapReplicas(value, mark), form: isRows && holdsCopies(value, at) ? inner : null };
+      blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
+    }
+  }
+  const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
+  const content = mergeContent(values);
+  const sure = rank !== null && values[0] && rankOf(values[0].shape) === null ? values.filter(carriesReplica) : [];
+  const shape = concatShape(ranked, sure, axis, total, mark);
+  const form: Form = { axis, blocks, place, after: [] };
+  return tensor(shape, {
+    place,
+    content,
+    form: blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
+  });
+}
+
+const LAST_JOINED = 'the concatenation is along the last axis';
+
+/** `y.unsqueeze(1).expand_as(x)` of a `y` and an `x` of unknown rank: a vector for each row, most likely. */
+const isVectorOverRows = ({ shape: { exact, head, tail } }: Tensor): boolean =>
+  !exact && head.length === 2 && tail.length === 0 && head[1]?.replica?.map.kind === 'all';
+
+const withAssumption = (replica: Replica, assumption: string): Replica =>
+  replica.assumptions.includes(assumption)
+    ? replica
+    : { ...replica, assumptions: [...replica.assumptions, assumption] };
+
+/** Joined along another axis, of blocks among which there are copies. */
+const holdsCopies = ({ form }: Tensor, axis: number): boolean =>
+  form !== null &&
+  form.axis !== null &&
+  form.axis !== axis &&
+  form.blocks.length > 1 &&
+  form.blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica)));
+
+/** `sure`: operands with copies whose rank is known where that of the first is not, and says what sizes are called. */
+function concatShape(
+  values: readonly Tensor[],
+  sure: readonly Tensor[],
+  axis: number,
+  total: Dim,
+  mark: (r: Replica) => Replica,
+): Shape {
+  const [first, ...rest] = values;
+  if (!first) return UNKNOWN_SHAPE;
+  const combine = (at: number, old: Axis): Axis => {
+    if (at === axis) return freeAxis(total);
+    const dims = values.map((v) => knownAxis(v.shape, at)?.dim ?? null);
+    const named = sure.map((v) => (v.shape.exact ? knownAxis(v.shape, at)?.dim : null)).find((d) => d != null);
+    const dim = named ?? old.dim ?? dims.find((d) => d !== null) ?? null;
+    const { replica } = old;
+    const all =
+      replica &&
+      rest.every((v) => {
+        const other = knownAxis(v.shape, at)?.replica;
+        return (
+          other &&
+          (sameReplica(other, replica) ||
+            sameMap(other, replica) ||
+            (other.map.kind === 'all' && replica.map.kind === 'all' && equal(other.extent, replica.extent) === true))
+        );
+      });
+    const more = rest.flatMap((v) => knownAxis(v.shape, at)?.replica ?? []);
+    return { dim, replica: all ? mark(joined(replica, more)) : null };
+  };
+  const base = first.shape.exact ? first : (values.find((v) => v.shape.exact) ?? first);
+  const shape = mapAxes(base.shape, (old, at) => combine(at, knownAxis(first.shape, at) ?? old));
+  if (shape.exact || knownAxis(shape, axis)) return shape;
+  return axis === -1 ? { ...shape, tail: [freeAxis(total)] } : shape;
+}
