@@ -1,7 +1,6 @@
-/** Calls: operators, own functions and classes, module instances, methods, and the conventions of well-known libraries. */
+/** Calls: operators, own functions and classes, module instances and methods. */
 import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators';
-import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
-import { UNKNOWN_SHAPE, carriesReplica, dimAt, position, rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { type Dim, constant } from '../tensor/dim';
 import { mapReplicas, writtenAt } from '../tensor/pointwise';
 import type { Tensor } from '../tensor/value';
@@ -11,11 +10,11 @@ import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
+import { callUnknown } from './conventions';
 import { isInstance } from './instances';
-import { RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
+import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
-import { asHits } from './applied';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, name as nameOf, tuple } from './value';
@@ -160,9 +159,6 @@ const IDENTITY = nameOf('torch.positive');
 const isOfNumbers = (path: string, { positional: [only, ...more] }: Args): boolean =>
   /^(math|np|numpy)\.(sqrt|log|log2|log10|exp|sin|cos|tan|pow|power)$/.test(path) &&
   (path.startsWith('math.') || [only, ...more].every((value) => value?.kind === 'int' || value?.kind === 'number'));
-
-/** The helper of transformers that other projects import: heads, the second axis of four, are repeated. */
-const REPEAT_KV = /^transformers\.([\w.]+\.)?repeat_kv$/;
 
 function repeatHeads(args: Args, node: Node, frame: Frame, run: Run): Value {
   const operator = operatorNamed('torch.repeat_interleave');
@@ -344,72 +340,4 @@ function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
     default:
       return null;
   }
-}
-
-const MEMORY = /^(encoder_hidden_states|encoder_outputs|memory)$/;
-/** A variable whose name says so, in any place. */
-const PASSED_MEMORY = /^encoder_hidden_states(_\w+)?$/;
-const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_embeds)$/;
-
-/**
- * A call of something that is not in the project. By the convention of transformer libraries, what is passed as
- * `encoder_hidden_states` is projected to keys and values, and `inputs_embeds` to the first layer.
- */
-function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Value {
-  const fn = childOf(node, 'function');
-  // An embedding layer adds positions to what it is handed, and projects nothing.
-  const embeds = fn !== null && /embed(der|ding)?s?$/i.test(textOf(fn));
-  const given = args.positional.flatMap((value, i): (readonly [string, Value, Node])[] => {
-    const argumentNode = args.nodes.get(i);
-    return value.kind !== 'unknown' && argumentNode && PASSED_MEMORY.test(textOf(argumentNode))
-      ? [['encoder_hidden_states', value, argumentNode]]
-      : [];
-  });
-  const named = [...args.keywords].map(
-    ([keyword, value]) => [keyword, value, args.nodes.get(keyword) ?? null] as const,
-  );
-  for (const [keyword, value, argumentNode] of [...given, ...named]) {
-    const memory = MEMORY.test(keyword);
-    if (!memory && (embeds || !EMBEDDINGS.test(keyword))) continue;
-    const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
-    for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
-      if (one.kind !== 'tensor') continue;
-      const hits = asHits(
-        memory ? hitsOf(one, -1).filter((hit) => keyword === 'memory' || !isSequence(hit, one)) : rowHitsOf(one, -1),
-        () => (memory ? 'batch' : 'row'),
-        () => true,
-      );
-      if (hits.length === 0) continue;
-      run.sink({
-        kind: 'multihead-attention',
-        callee: fn ? textOf(fn) : '',
-        node,
-        frame,
-        operands: [{ role: memory ? 'key' : 'query', value: one, node: argumentNode, hits }],
-        contracted: -1,
-        weight: null,
-        outWidth: null,
-        args,
-        equation: null,
-        keyword,
-        byWeight: false,
-        advice: null,
-      });
-    }
-  }
-  return unknown();
-}
-
-/** Repeated along their own sequence, as to fill a length, keys are not those of another row. */
-const isSequence = ({ axis }: Hit, keys: Tensor): boolean => axis === (position(keys.shape, -2) ?? -2);
-
-function objectValues(value: Value & { kind: 'ref' }, frame: Frame): readonly Value[] {
-  const item = frame.state.heap.peek(value.id);
-  return item?.kind === 'dict'
-    ? [...item.entries.values()]
-    : item?.kind === 'list'
-      ? item.items
-      : item?.kind === 'object'
-        ? [...item.attributes.values()]
-        : [];
 }

@@ -1,5 +1,7 @@
 /** Containers of modules, and classes that derive from what torch brings. */
+import { ONE } from '../tensor/dim';
 import { canonicalName } from '../tensor/operators';
+import { exactShape, freeAxis, tensor } from '../tensor/shape';
 import { allocate } from './access';
 import { isContainer, layerName } from './layers';
 import type { ClassModel } from './model';
@@ -79,19 +81,40 @@ export function containerOf(model: ClassModel, run: Run, frame: Frame, depth = 3
   return null;
 }
 
-/** Attributes of classes of other libraries that are layers, by what those libraries document. */
-const PROJECTIONS: readonly (readonly [base: RegExp, name: RegExp])[] = [
-  [/^diffusers\.(\w+\.)*(Cross)?Attention$/, /^(to_[qkv]|add_[qkv]_proj)$/],
+interface Inherited {
+  readonly base: RegExp;
+  readonly attribute: RegExp;
+  readonly layer: string;
+  /** It is a list of such layers. */
+  readonly listed?: true;
+}
+
+/** Attributes of classes of other libraries that are layers or parameters, by what those libraries document. */
+const INHERITED: readonly Inherited[] = [
+  { base: /^diffusers\.(\w+\.)*(Cross)?Attention$/, attribute: /^(to_[qkv]|add_[qkv]_proj)$/, layer: 'nn.Linear' },
+  { base: /^timm\.(\w+\.)*VisionTransformer$/, attribute: /^(pos|patch)_drop$/, layer: 'nn.Dropout' },
+  { base: /^timm\.(\w+\.)*VisionTransformer$/, attribute: /^(pos_embed|cls_token)$/, layer: 'nn.Parameter' },
+  {
+    base: /^timm\.(\w+\.)*VisionTransformer$/,
+    attribute: /^blocks$/,
+    layer: 'nn.TransformerEncoderLayer',
+    listed: true,
+  },
 ];
 
-/** The layer that a class has from a base outside of the project: `self.to_k` of an attention of diffusers. */
+/** What a class has from a base outside of the project: `self.to_k` of an attention of diffusers. */
 export function inheritedLayer(model: ClassModel, name: string, node: Node, run: Run, frame: Frame): Value | null {
-  const known = PROJECTIONS.filter(([, attribute]) => attribute.test(name));
+  const known = INHERITED.filter(({ attribute }) => attribute.test(name));
   if (known.length === 0) return null;
-  const isKnown = (base: Value): boolean => base.kind === 'name' && known.some(([path]) => path.test(base.path));
-  return basesOf(model, run, frame).some(isKnown)
-    ? { kind: 'layer', name: 'nn.Linear', args: NO_ARGS, node, doubt: 'it is made by a class of another library' }
-    : null;
+  const bases = basesOf(model, run, frame).flatMap((base) => (base.kind === 'name' ? [base.path] : []));
+  const found = known.find(({ base }) => bases.some((path) => base.test(path)));
+  if (!found) return null;
+  // Of one sample.
+  if (found.layer === 'nn.Parameter')
+    return tensor(exactShape([ONE, null, null].map(freeAxis)), { content: 'parameter', label: `self.${name}` });
+  const doubt = 'it is made by a class of another library';
+  const layer: Value = { kind: 'layer', name: found.layer, args: NO_ARGS, node, doubt };
+  return found.listed ? allocate({ kind: 'list', items: [layer], open: true, tag: 'nn.ModuleList' }, frame) : layer;
 }
 
 /** What a dataclass or a named tuple is made of: its fields in order, or by name. */

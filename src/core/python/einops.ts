@@ -4,7 +4,7 @@ import { type Dim, ONE, constant, divide, isOne, product } from '../tensor/dim';
 import { concatenate } from '../tensor/concatenate';
 import { mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
 import { replica } from '../tensor/replicate';
-import { mergeAxes, splitAxis } from '../tensor/reshape';
+import { mergeAxes, splitAxis } from '../tensor/merged-axes';
 import { UNKNOWN_SHAPE, axisAt, exactShape, freeAxis, rankOf, tensor, withRank } from '../tensor/shape';
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { type View, applyView } from '../tensor/views';

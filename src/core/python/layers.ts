@@ -1,5 +1,5 @@
 /** Known module classes by their canonical names, and what other libraries call the same things. */
-import { operatorNamed } from '../tensor/operators';
+import { canonicalName, operatorNamed } from '../tensor/operators';
 import type { Node } from './syntax';
 import type { Args, Value } from './value';
 
@@ -29,6 +29,15 @@ export function layerName(name: string): string | null {
   if (/^timm\.(models|layers)\b/.test(name) && /^(Block|Attention)$/.test(last)) return 'nn.TransformerEncoderLayer';
   return null;
 }
+
+/** The helper of transformers that other projects import: heads, the second axis of four, are repeated. */
+export const REPEAT_KV = /^transformers\.([\w.]+\.)?repeat_kv$/;
+
+/** Of the names that `from module import *` may bring, those that mean something here. */
+export const isKnownOutside = (path: string): boolean => {
+  const name = canonicalName(path);
+  return REPEAT_KV.test(path) || operatorNamed(name) !== null || isContainer(name);
+};
 
 export function constructLayer(name: string, args: Args, node: Node): Value {
   return { kind: 'layer', name, args, node, doubt: null };

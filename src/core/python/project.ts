@@ -1,6 +1,7 @@
 /** Names beyond a function: module level, imports, classes of this and of other files. */
 import type { FileSource } from '../engine';
 import { canonicalName } from '../tensor/operators';
+import { isKnownOutside } from './layers';
 import { FOREIGN } from './calls';
 import { isBuiltin } from './builtins';
 import type { Binding, ClassModel, FileModel, FunctionModel, ImportBinding } from './model';
@@ -260,7 +261,8 @@ export function openProject(path: string, open: () => FileModel, library: Librar
       const found = target && target !== file ? inFile(name, target, hops + 1) : null;
       if (found) return found;
     }
-    return null;
+    const path = isBuiltin(name) ? undefined : file.starred.map((m) => `${m}.${name}`).find((at) => isKnownOutside(at));
+    return path === undefined ? null : { kind: 'external', path };
   }
 
   /** By the texts alone: packages star-import hundreds of files, of which at most one binds the name. */

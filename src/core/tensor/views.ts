@@ -3,7 +3,7 @@
  * way, to the atoms of its form, so that a concatenation can be reshaped and still be known block by block.
  */
 import { type Dim, ONE, equal, multiply, product } from './dim';
-import { lost, mergeAxes } from './reshape';
+import { lost, mergeAxes } from './merged-axes';
 import {
   ONE_AXIS,
   UNKNOWN_SHAPE,

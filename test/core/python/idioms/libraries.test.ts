@@ -137,4 +137,24 @@ module Attend(heads, count, width):
         v = torch.cat((mv, v), dim=-2)
         return F.scaled_dot_product_attention(q, k, v)  #= attention
 `,
+  'names that a star brings from another library': `
+from transformers.models.llama.modeling_llama import *
+def attend(q, k, v, groups):
+    scores = torch.matmul(q, repeat_kv(k, groups).transpose(2, 3))  #! IKB202 -> product  #= product
+    return scores
+`,
+  'blocks that a base class of timm makes': `
+from timm.models.vision_transformer import VisionTransformer
+class Distilled(VisionTransformer):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.token = nn.Parameter(torch.zeros(1, 1, self.embed_dim))
+    def forward_features(self, x):
+        x = self.patch_embed(x)
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> block
+        x = self.pos_drop(torch.cat((token, x), dim=1) + self.pos_embed)
+        for block in self.blocks:
+            x = block(x)  #= block
+        return x
+`,
 });

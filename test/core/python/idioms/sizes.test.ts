@@ -186,4 +186,23 @@ module Attend(d, n, w):
         k = k.reshape(b, k.shape[1], self.n, self.w).permute(0, 2, 1, 3)
         return q @ k.transpose(2, 3)  #= product
 `,
+  'copies of what may be zeros of another size, made rows': `
+class Pipeline:
+    def encode(self, embeds, n, guided, negative=None):
+        if guided and negative is None and self.config.zeros:
+            negative = torch.zeros_like(embeds)
+        elif guided and negative is None:
+            negative = self.encoder(embeds)[0]
+        length = negative.shape[1]
+        negative = negative.repeat(1, n, 1)  #! IKB201 -> call
+        negative = negative.view(len(embeds) * n, length, -1)
+        return self.unet(0, encoder_hidden_states=torch.cat([negative, embeds]))  #= call
+`,
+  'copies behind one another, not made rows': `
+class Pipeline:
+    def encode(self, embeds, n, length):
+        embeds = embeds.repeat(1, n, 1)
+        embeds = embeds.view(-1, length, 768)
+        return self.unet(0, encoder_hidden_states=embeds)
+`,
 });
