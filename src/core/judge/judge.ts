@@ -207,7 +207,7 @@ function matchOf(
     minor:
       (hit.via === 'rows' && !isBatched(hit, operand, code)) ||
       (event.keyword !== null && code !== 'IKB201') ||
-      (/IKB[12]01/.test(code) && valueOf(first.ratio) === 2) ||
+      (/IKB[12]01/.test(code) && bound(name(first.ratio), bindings) === 2) ||
       (code === 'IKB101' && hit.via === 'block' && (valueOf(contracted) ?? Infinity) < NARROW) ||
       hit.implicit === 'matrix' ||
       (code === 'IKB102' && isToken(hit)) ||

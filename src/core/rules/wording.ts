@@ -98,8 +98,28 @@ export function when(match: Match): string {
 export function costText(match: Match): string {
   const bytes = match.size(match.cost.bytes);
   const half = match.cost.itemSize === null ? ' in half precision' : '';
-  if (bytes !== null) return `: ${amount(bytes)} per call${half}${boundAt(match)}`;
+  if (bytes !== null) return `: ${amount(bytes)} per call${half}${shareText(match)}${boundAt(match)}`;
   return isReadable(match.cost.bytesText) ? `: ${match.cost.bytesText} bytes per call${half}` : '';
+}
+
+/** How much of the product is spent on copies: what a split saves of its operations. Null where a width or the ratio is not known. */
+function shareOf({ code, form, replicas: [replica], size }: Match): number | null {
+  // Recombined weights save more, and batches of matrices nothing.
+  if (!/^IKB10[123]$/.test(code)) return null;
+  const ratio = replica ? size(replica.ratio) : null;
+  const widths = form?.blocks.map(({ width }) => size(width)) ?? [];
+  const all = widths.reduce<number | null>((sum, width) => (sum === null || width === null ? null : sum + width), 0);
+  if (ratio === null || ratio < 1 || !all) return null;
+  const copied = (form?.blocks ?? []).reduce(
+    (sum, { terms }, i) => sum + (terms.every((term) => term.replicated) ? (widths[i] ?? 0) : 0),
+    0,
+  );
+  return (copied * (1 - 1 / ratio)) / all;
+}
+
+function shareText(match: Match): string {
+  const share = shareOf(match);
+  return share === null || share === 0 ? '' : ` and ${Math.round(share * 100)} % of the product's operations`;
 }
 
 const LONGEST_FORMULA = 60;
@@ -110,7 +130,9 @@ const isReadable = (formula: string): boolean =>
 
 /** ` at B=1024`: the bindings that the number depends on. */
 function boundAt(match: Match): string {
-  const used = Object.entries(match.bindings).filter(([name]) => hasWord(match.cost.bytesText, name));
+  const widths = shareOf(match) === null ? [] : (match.form?.blocks.map(({ width }) => match.named(width)) ?? []);
+  const text = [match.cost.bytesText, ...widths.map((width) => factors([width]))].join(' ');
+  const used = Object.entries(match.bindings).filter(([name]) => hasWord(text, name));
   return used.length > 0 ? ` at ${used.map(([name, value]) => `${name}=${value}`).join(', ')}` : '';
 }
 
