@@ -217,7 +217,8 @@ function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): 
 
 /** A plain assignment may be there for the sake of another branch: it is a use only where there is no other. */
 function firstUse(node: Node | null, name: string, orAlias: boolean): Node | null {
-  if (!node) return null;
+  // What is asserted of its sizes is no use.
+  if (!node || node.kind === 'assert_statement') return null;
   if (node.kind === 'identifier' && textOf(node) === name)
     return orAlias || node.field !== 'right' || node.parent?.kind !== 'assignment' ? node : null;
   for (const child of node.children) {

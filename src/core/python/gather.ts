@@ -32,29 +32,35 @@ function scattersBy(index: string, frame: Frame): boolean {
 /** Names of the ends of edges: other indices that sums are taken by are of graphs, of segments or of triplets. */
 const END_OF_EDGE = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)$/;
 
-const BOTH_ENDS = /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(_?(idx|index|inds?|ids?))?$/;
+const BOTH_ENDS =
+  /(^|[._])(i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(_?(idx|index|inds?|ids?))?$|^idx_[st]$/;
 const bothEnds = new WeakMap<Node, ReadonlySet<string>>();
 
-/** `cat([x[i], x[j], ..])` on graphs: features of nodes, gathered for both ends of each edge. */
+/** `cat([x[i], x[j], ..])` on graphs, or of what these were assigned to: features of nodes, gathered for both ends of each edge. */
 export function joinsBothEnds(rows: string, index: string, { file, function: model }: Frame): boolean {
   if (!model || !BOTH_ENDS.test(index) || !isOfGraphs(file)) return false;
   let known = bothEnds.get(model.node);
-  if (!known) {
-    const lists = [...textOf(model.node).matchAll(/\b(?:cat|concat)\(\s*[[(]([^\n]*)/g)].map(([, list = '']) =>
-      [...list.matchAll(/\b([\w.]+)\[(\w+)\]/g)].filter(([, , by = '']) => BOTH_ENDS.test(by)),
-    );
-    const pairs = lists.flatMap((found) =>
-      found.filter(([, of, by]) => found.some(([, other, end]) => other === of && end !== by)),
-    );
-    bothEnds.set(model.node, (known = new Set(pairs.map(([text]) => text))));
-  }
+  if (!known) bothEnds.set(model.node, (known = new Set(endsJoinedIn(textOf(model.node)))));
   return known.has(`${rows}[${index}]`);
+}
+
+function endsJoinedIn(text: string): readonly string[] {
+  const assigned = [...text.matchAll(/^[ \t]*(\w+)[ \t]*=[ \t]*(([\w.]+)\[(\w+)\])[ \t]*(?:#.*)?$/gm)].flatMap(
+    ([, name = '', ...end]) => (BOTH_ENDS.test(end[2] ?? '') ? [{ name, end }] : []),
+  );
+  const ends = [...text.matchAll(/\b(?:cat|concat)\(\s*[[(]([^\n]*\n?)/g)].flatMap(([, list = '']) => {
+    const direct = [...list.matchAll(/\b(([\w.]+)\[(\w+)\])/g)].map(([, ...end]) => end);
+    const named = assigned.flatMap(({ name, end }) => (new RegExp(`\\b${name}\\b`).test(list) ? [end] : []));
+    const found = [...direct, ...named].filter(([, , by = '']) => BOTH_ENDS.test(by));
+    return found.filter(([, of, by]) => found.some(([, other, end]) => other === of && end !== by));
+  });
+  return ends.flatMap(([text = '']) => text);
 }
 
 /** `batch` of a graph library: for each node the graph that it is in. Elsewhere it picks the rows of a mini-batch. */
 export const GRAPH_OF_NODE = /(^|\.)(batch|batch_\w+|\w+_batch|node2graph|node_to_graph|n2g)$/;
 const GRAPHS =
-  /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|global_\w+_pool|radius_graph|knn_graph|node2graph)\b/;
+  /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|global_\w+_pool|radius_graph|knn_graph|node2graph|nEdges|num_edges|n_edges)\b/;
 const onGraphs = new WeakMap<FileModel, boolean>();
 
 function isOfGraphs(file: FileModel): boolean {

@@ -52,6 +52,11 @@ const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
     /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?\]\s*,[^\n]*\b\k<of>\[/,
     /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
   ],
+  // Both ends, under names of their own.
+  [
+    /^[ \t]*\w+[ \t]*=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/m,
+    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph|nEdges|num_edges|n_edges)\b/,
+  ],
 ];
 
 const produces = (text: string, whole: string): boolean =>

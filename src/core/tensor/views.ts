@@ -106,8 +106,7 @@ export function transpose(a: number, b: number): View {
   const places = (t: Tensor): [number, number] | null => {
     const first = position(t.shape, a);
     const second = position(t.shape, b);
-    if (first === null || second === null) return null;
-    return t.shape.exact || first < 0 === second < 0 ? [first, second] : null;
+    return first === null || second === null ? null : [first, second];
   };
   return {
     shape: (t) => {
@@ -115,6 +114,7 @@ export function transpose(a: number, b: number): View {
       if (!at) return null;
       const [first, second] = at;
       const shape = reaching({ ...t, shape: reaching(t, first) }, second);
+      if (first < 0 !== second < 0) return acrossRank(shape, Math.max(first, second), Math.min(first, second));
       const swap = (axes: readonly Axis[], offset: number): Axis[] =>
         axes.map((axis, i) => {
           const here = i - offset;
@@ -127,10 +127,22 @@ export function transpose(a: number, b: number): View {
     },
     axis: (at, t) => {
       const where = places(t);
-      // Of the last axes of an unknown rank, an axis counted from the front may be one: the channels of [B, C, N].
-      if (!where || (where[0] < 0 && at > 0)) return null;
-      return at === where[0] ? where[1] : at === where[1] ? where[0] : at;
+      if (!where) return null;
+      if (at === where[0] || at === where[1]) return at === where[0] ? where[1] : where[0];
+      // Of an unknown rank, an axis counted from the front may be one of the last: the channels of [B, C, N].
+      const [least, most] = [Math.min(...where), Math.max(...where)];
+      return least < 0 && (at > Math.max(most, 0) || (most >= 0 && at < least)) ? null : at;
     },
+  };
+}
+
+/** `x.transpose(1, -1)` of an unknown rank: two axes. What is recorded beyond them may be the same axes once more. */
+function acrossRank({ head, tail }: Shape, front: number, back: number): Shape {
+  const kept = { head: head.slice(0, front + 1), tail: tail.slice(tail.length + back) };
+  return {
+    exact: false,
+    head: kept.head.map((axis, i) => (i === front ? (kept.tail[0] ?? axis) : axis)),
+    tail: kept.tail.map((axis, i) => (i === 0 ? (kept.head[front] ?? axis) : axis)),
   };
 }
 

@@ -34,6 +34,38 @@ class Pairs(MessagePassing):
         both = torch.cat([first, x_j], dim=-1)  #! IKB304 -> fc
         return self.fc(both)  #= fc
 `,
+  'both ends under names of their own': `
+module Edges(d):
+    self.dense = nn.Linear(3 * d, d)
+    def forward(self, h, m, idx_s, idx_t):
+        """m: (nEdges, d)"""
+        h_s = h[idx_s]  #! IKB304 -> dense
+        h_t = h[idx_t]  # of the target  #! IKB304 -> dense
+        joined = torch.cat(
+            [h_s, h_t, m], dim=-1
+        )
+        return self.dense(joined)  #= dense
+`,
+  'two selections of no graph': `
+module Pairs(d):
+    self.dense = nn.Linear(3 * d, d)
+    def forward(self, h, m, idx_s, idx_t):
+        h_s = h[idx_s]
+        h_t = h[idx_t]
+        return self.dense(torch.cat([h_s, h_t, m], dim=-1))
+`,
+  'an end of which a size is asserted first': `
+from torch_geometric.nn import MessagePassing
+class Keys(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='add')
+        self.key = nn.Linear(2 * d, d)
+    def forward(self, x, edge_index, edges):
+        return self.propagate(edge_index, x=x, edges=edges)
+    def message(self, x_i, edges):
+        assert x_i.size(0) == edges.size(0)
+        return self.key(torch.cat([x_i, edges], dim=1))  #! IKB304 -> key  #= key
+`,
   'ends whose features are kept in tuples': `
 from torch_geometric.nn import MessagePassing
 def joined(*parts, dim=-1):

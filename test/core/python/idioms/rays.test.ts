@@ -144,6 +144,14 @@ module Folding(d, n):
         grid = self.grid.expand(b, 2, n)  #! IKB101 -> conv
         return self.conv(torch.cat([grid, code], dim=1))  #= conv
 `,
+  'channels that become the last axis, of whatever rank': `
+module Vectors(c, d):
+    self.fc = nn.Linear(2 * c, d)
+    def forward(self, x):
+        mean = x.mean(dim=-1, keepdim=True).expand(x.size())  #! IKB101 -> fc
+        x = torch.cat((x, mean), 1)
+        return self.fc(x.transpose(1, -1)).transpose(1, -1)  #= fc
+`,
   'a count that is one until a method says how many there are': `
 module Views(d):
     self.views = 1
