@@ -3,6 +3,7 @@ import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model'
 import { basesIn, mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
 import { type Node, textOf } from './syntax';
+import { hasWord } from './words';
 
 /** Subclasses that a method is evaluated for, besides its own class. */
 const MAX_HEIRS = 3;
@@ -90,8 +91,9 @@ export function inheritedCallers(owner: ClassModel, name: string, project: Proje
 /** Functions among `waiting` that call one of these by name, or whose class builds one of their classes. */
 export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<FunctionModel>): readonly FunctionModel[] {
   const isCalled = (f: FunctionModel): boolean => f.name === 'forward' || f.name.startsWith('__');
-  const names = new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)));
-  if (names.size === 0) return [];
+  const own = new Set(loud.flatMap((f) => (isCalled(f) ? (f.owner?.name ?? []) : f.name)));
+  if (own.size === 0) return [];
+  const names = new Set([...own, ...aliasesOf(own, loud)]);
   const uses = (node: Node): boolean => calledIn(node).some((name) => names.has(name));
   return [...waiting].filter((f) => uses(f.node) || (f.owner !== null && uses(f.owner.node)));
 }
@@ -107,20 +109,47 @@ export function callersOf(
     : [...among].filter((f) => !these.includes(f) && calledIn(f.node).some((n) => names.has(n)));
 }
 
+/** Names of the files of these functions that stand for one of them: `spread = partial(rep, n=4)`, `OPS = {'rep': rep}`. */
+function aliasesOf(names: ReadonlySet<string>, loud: readonly FunctionModel[]): readonly string[] {
+  const files = new Set(loud.filter(({ owner }) => owner === null).map(({ file }) => file));
+  return [...files].flatMap((file) =>
+    [...file.names].flatMap(([alias, binding]) => {
+      const text = binding.kind === 'value' ? textOf(binding.node) : '';
+      return text.length < LONGEST_ALIAS && [...names].some((name) => hasWord(text, name)) ? [alias] : [];
+    }),
+  );
+}
+
+const LONGEST_ALIAS = 2000;
+
+/** Functions that call a lambda or a partial function of their module that makes replicas. */
+export function usersOfLambdas(project: Project): readonly FunctionModel[] {
+  const { names, functions } = project.main;
+  const made = [...names].flatMap(([name, binding]) => {
+    if (binding.kind !== 'value' || !/^(lambda|call)$/.test(binding.node.kind)) return [];
+    const text = textOf(binding.node);
+    return /^(lambda\b|(functools\.)?partial\()/.test(text) && mayProduceReplicas(text) ? [name] : [];
+  });
+  return made.length === 0 ? [] : functions.filter((f) => calledIn(f.node).some((name) => made.includes(name)));
+}
+
 const called = new WeakMap<Node, readonly string[]>();
 
-/** Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths. */
+/**
+ * Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths; `partial(name` and
+ * `name[key](`, too.
+ */
 function calledIn(definition: Node): readonly string[] {
   const known = called.get(definition);
   if (known) return known;
   // Its own name set aside; by the text, since nodes of the body may cost a parse.
   const text = textOf(definition).replace(/^(async\s+)?(def|class)\s+\w+/, '');
-  const names = [...new Set([...text.matchAll(CALL)].map((match) => match[1] ?? ''))];
+  const names = [...new Set([...text.matchAll(CALL)].map((match) => match[1] ?? match[2] ?? match[3] ?? ''))];
   called.set(definition, names);
   return names;
 }
 
-const CALL = /(?<![.\w]|\bdef )(?:\w+\.)?(\w+)\(/g;
+const CALL = /(?<![.\w]|\bdef )(?:(?:\w+\.)?partial\(\s*(?:\w+\.)?(\w+)|(?:\w+\.)?(\w+)\(|(\w+)\[[\w.'"]*\]\()/g;
 
 /** A function of another file that may make replicas, as a text calls it: `name`, `module.member` or `self.member`. */
 export interface Maker {
@@ -186,9 +215,10 @@ function moduleMakers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayInherit'>,
 ): readonly Maker[] {
-  return [...names].flatMap(([name, binding]): readonly Maker[] => {
-    if (binding.kind !== 'import' || !/^[A-Z]/.test(name) || isOutside(binding)) return [];
-    const called = instancesOf(name, text).filter((instance) => calls(text, instance));
+  return [...instancesIn(text)].flatMap(([name, instances]): readonly Maker[] => {
+    const binding = names.get(name);
+    if (binding?.kind !== 'import' || isOutside(binding)) return [];
+    const called = instances.filter((instance) => calls(text, instance));
     return called.length > 0 && project.mayInherit(binding, 'forward')
       ? called.map((call) => ({ call, binding, member: 'forward' }))
       : [];
@@ -197,15 +227,20 @@ function moduleMakers(
 
 const MAX_NAME = 60;
 
-/** Variables and attributes to which a text assigns what it makes of a class. */
-function instancesOf(name: string, text: string): readonly string[] {
-  const found = new Set<string>();
-  for (let at = text.indexOf(`${name}(`); at >= 0; at = text.indexOf(`${name}(`, at + 1)) {
-    const [, instance] = /([\w.]+)[ \t]*=[ \t]*$/.exec(text.slice(Math.max(0, at - MAX_NAME), at)) ?? [];
-    if (instance !== undefined) found.add(instance);
+/** Variables and attributes to which a text assigns what it makes of a class, by the names of the classes. */
+function instancesIn(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { index, 1: name = '' } of text.matchAll(MADE)) {
+    const [, instance] = /([\w.]+)[ \t]*$/.exec(text.slice(Math.max(0, index - MAX_NAME), index)) ?? [];
+    if (instance === undefined) continue;
+    const known = found.get(name);
+    if (!known) found.set(name, [instance]);
+    else if (!known.includes(instance)) known.push(instance);
   }
-  return [...found];
+  return found;
 }
+
+const MADE = /=[ \t]*([A-Z]\w*)\(/g;
 
 const SELF_CALL = /\bself\.(\w+)\(/g;
 

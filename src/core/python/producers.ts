@@ -1,5 +1,6 @@
 /** Which functions can make a replica at all: only those are evaluated, and what uses their results. */
 import type { FunctionModel } from './model';
+import type { SourceFile } from './syntax';
 
 /** What a replica is made by. Cheap to test and rather too wide. */
 const PRODUCER = new RegExp(
@@ -72,8 +73,20 @@ const cache = new WeakMap<FunctionModel['node'], boolean>();
 /** Does the text of the function have what makes a replica? */
 export function producesReplicas(model: FunctionModel): boolean {
   const { node, file } = model;
-  const known = cache.get(node) ?? produces(node.file.text.slice(node.start, node.end), file.file.text);
-  cache.set(node, known);
+  const known = cache.get(node);
+  if (known !== undefined) return known;
+  const text = node.file.text.slice(node.start, node.end);
+  const found = produces(text, file.file.text) || (/\w\[/.test(text) && declaresIndex(file.file));
+  cache.set(node, found);
+  return found;
+}
+
+const declaring = new WeakMap<SourceFile, boolean>();
+
+/** `# ikbo: index idx many-to-one`: any function of the file may pick rows by it. */
+function declaresIndex(file: SourceFile): boolean {
+  const known = declaring.get(file) ?? /#\s*ikbo:\s*index\s/.test(file.text);
+  declaring.set(file, known);
   return known;
 }
 

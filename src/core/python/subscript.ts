@@ -174,7 +174,7 @@ function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Fram
   const flat = indices.length === 1 && indices[0]?.kind === 'tuple' ? indices[0].children : indices;
   const values = flat.map((index) => (index.kind === 'slice' ? null : run.evaluate(index, frame)));
   const isNumber = (v: Value | null): boolean =>
-    v?.kind === 'unknown' && isSize(v.label) && !joinsBothEnds(t.label, v.label, frame);
+    v?.kind === 'unknown' && isSize(v.label) && !run.manyToOne.has(v.label) && !joinsBothEnds(t.label, v.label, frame);
   const picks = values.filter(
     (v) =>
       v !== null &&

@@ -1,5 +1,5 @@
 /** In which order the functions of a file are evaluated: what makes replicas, what uses their results, and so on. */
-import { callersOf, inheritedCallers, isEntry, ownersOf, usersOf } from './entries';
+import { callersOf, inheritedCallers, isEntry, ownersOf, usersOf, usersOfLambdas } from './entries';
 import { isSmall } from './follow';
 import type { ClassModel, FunctionModel } from './model';
 import { producesReplicas } from './producers';
@@ -21,7 +21,8 @@ interface Evaluation {
 
 export function inWaves({ project, passing, isFirst, evaluate, isLoud, forget }: Evaluation): void {
   const waiting = new Set(project.main.functions.filter(isEntry));
-  const start = [...waiting].filter(isFirst);
+  const users = usersOfLambdas(project);
+  const start = [...waiting].filter((model) => isFirst(model) || users.includes(model));
   const once = new Set(start);
   for (let next: readonly FunctionModel[] = start; next.length > 0;) {
     for (const model of next) {

@@ -75,4 +75,35 @@ module Products(d):
         u = user.unsqueeze(1).expand(-1, n, -1)  #! IKB102 -> rows
         return torch.einsum('bnd,de->bne', u, w)  #= rows
 `,
+  'copies by other names of a function': `
+from functools import partial
+def spread(x, n):
+    return x.repeat_interleave(n, dim=0)  #! IKB101 -> module
+def tiled(x, n):
+    return x.repeat(n, 1)  #! IKB101 -> entry
+def blocks(x, n):
+    return x.repeat_interleave(n, dim=0)  #! IKB101 -> attribute
+by_four = partial(spread, n=4)
+twice = lambda x: x.repeat_interleave(5, dim=0)  #! IKB101 -> lambda
+OPS = {'tiled': tiled}
+module Scorer(d):
+    self.fc = nn.Linear(2 * d, d)
+    self.spread = partial(blocks, n=3)
+    def module(self, user, item):
+        return self.fc(torch.cat([by_four(user), item], dim=-1))  #= module
+    def function(self, user, item):
+        return self.fc(torch.cat([twice(user), item], dim=-1))  #= lambda
+    def entry(self, user, item, n):
+        return self.fc(torch.cat([OPS['tiled'](user, n), item], dim=-1))  #= entry
+    def attribute(self, user, item):
+        return self.fc(torch.cat([self.spread(user), item], dim=-1))  #= attribute
+`,
+  'rows picked by an index that a comment declares': `
+module Scorer(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, user, item, idx):
+        # ikbo: index idx many-to-one
+        u = user[idx]  #! IKB101 -> fc
+        return self.fc(torch.cat([u, item], dim=-1))  #= fc
+`,
 });
