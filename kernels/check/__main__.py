@@ -103,7 +103,8 @@ def time_arms(module, library, shape, options, *opponents, regimes=None):
         for i, other in enumerate(library[1:], 1):
             arms += [(f"[{i}] {name}", run, flops) for name, run, flops in list(module.arms(other, shape, options.timed, stack, *opponents))[-len(options.timed) :]]
         results = timing.measure(arms, regimes or options.regimes)
-    print(timing.table(str(shape), results, arms[0][0]), flush=True)
+    rivals = [name for name, _, _ in arms if name.startswith("cuBLAS")]
+    print(timing.table(str(shape), results, rivals or [arms[0][0]]), flush=True)
     return {"shape": str(shape), "arms": results}
 
 

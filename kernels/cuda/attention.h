@@ -59,6 +59,7 @@ constexpr AttentionBuild attention_d128_c2{128, 128, 2, 4, 2, 2};
 constexpr AttentionBuild attention_d64{64, 128, 4, 6, 3, 1};
 constexpr AttentionBuild attention_d64_c2{64, 128, 4, 6, 3, 2};
 
+// user is -1 where a cut tile had no units for this part: nothing follows it for the cluster whose turn it is.
 struct AttentionTile {
     int32_t user, key_head, first, count;
 };
@@ -72,7 +73,7 @@ enum AttentionBad : int32_t {
     attention_bad_last_offset,
     attention_bad_kinds // nothing is wrong
 };
-enum AttentionMap : int32_t { attention_map_repeats = 1, attention_map_index = 2, attention_map_all = 3 };
+enum AttentionMap : int32_t { attention_map_repeats = 1, attention_map_index = 2, attention_map_all = 3, attention_map_index_from_end = 4 };
 
 // Written by the plan kernel.
 struct AttentionPlanHeader {
@@ -91,10 +92,11 @@ struct AttentionPlanParams {
     int64_t total_keys;
     int32_t chunks, pack; // slots of a candidate, slots in a unit
     int32_t units;        // units in a full tile
-    // Workspace
-    int32_t *counts;      // [users + 1]: candidates of a user, then where its candidates start in `order`
+    int32_t cluster, clusters; // blocks in a cluster, and how many clusters run at the same time
+    // Workspace; the first three are NULL where they fit in shared memory (attention_plan_shared_bytes)
+    int32_t *counts;      // [users + 1]
     int32_t *cursor;      // [users]
-    int32_t *ranked;      // [users] by descending number of keys
+    int32_t *ranked;      // [users]
     int32_t *order;       // [batch] candidates by user
     AttentionTile *tiles; // room for all: see native/cuda/attention_planned.cc
     AttentionPlanHeader *header;
@@ -106,6 +108,13 @@ constexpr int attention_no_slot = 255;
 struct AttentionRow {
     uint8_t slot, query, head, reserved;
 };
+
+// Shared memory beyond the plan's own 4 KB for the arrays above, or 0: they are too long and lie in memory.
+constexpr int attention_plan_most_shared_bytes = 200 * 1024;
+constexpr int64_t attention_plan_shared_bytes(int64_t users, bool ragged) {
+    const int64_t bytes = 4 * ((ragged ? 3 : 2) * users + 1);
+    return bytes <= attention_plan_most_shared_bytes ? bytes : 0;
+}
 
 struct AttentionParams {
     float *lse; // [batch, heads, queries] or NULL

@@ -41,6 +41,7 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
     }
     __syncthreads();
     if constexpr (B.cluster > 1) ptx::cluster_sync();
+    ptx::wait_for_previous_grid(); // the plan, where it was launched just before
 
     if (group == B.consumers) {
         ptx::fewer_registers<B.consumers == 2 ? 40 : 32>();

@@ -103,6 +103,7 @@ extern "C" __global__ void map_rows(const __grid_constant__ MapRowsWork work) {
         } else {
             source = work.index_bits == 64 ? static_cast<const int64_t *>(work.index)[row]
                                            : static_cast<const int32_t *>(work.index)[row];
+            if (work.from_end != 0 && source < 0) source += work.source_rows;
             if (source < 0 || source >= work.source_rows) {
                 if (work.fault == nullptr) __trap();
                 *work.fault = 1;

@@ -54,7 +54,7 @@ struct MapRowsWork {
     const void *index; // null: none
     int32_t *to, *fault;
     int64_t rows, source_rows, repeats;
-    int32_t index_bits;
+    int32_t index_bits, from_end; // from_end: negative entries count from the end of the source
 };
 
 }  // namespace ikbo

@@ -35,12 +35,12 @@ void make_groups(State &s, const Map &map) {
     if (s.stage != IKBO_STAGE_FUSED) {
         std::iota(s.order.begin(), s.order.end(), int64_t{0});
         for (int64_t b = 0; b < shape.batch; ++b)
-            s.groups.push_back({copies(s) ? b : source_row(map.kind, map.repeats, map.index, map.bits, b), b, b + 1});
+            s.groups.push_back({copies(s) ? b : source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, b), b, b + 1});
         return;
     }
     std::vector<int64_t> start(static_cast<std::size_t>(shape.users) + 1);
     const auto user_of = [&](int64_t b) {
-        return static_cast<std::size_t>(source_row(map.kind, map.repeats, map.index, map.bits, b));
+        return static_cast<std::size_t>(source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, b));
     };
     for (int64_t b = 0; b < shape.batch; ++b) ++start[user_of(b) + 1];
     std::partial_sum(start.begin(), start.end(), start.begin());
@@ -66,17 +66,17 @@ void make_tasks(State &s) {
 
 void prepare(State &s, const Args &a) {
     const Shape &shape = s.shape;
-    if (shape.map_kind == IKBO_MAP_INDEX) check_index("keys and values", a.index, shape.index_bits, shape.batch, shape.users);
+    check_index("keys and values", shape.map_kind, a.index, shape.index_bits, shape.batch, shape.users);
     if (shape.ragged) check_key_offsets(a.key_offsets, shape);
     if (shape.batch == 0 || shape.queries == 0 || shape.heads == 0) return;
-    const Map map{shape.map_kind, shape.repeats, a.index, shape.index_bits};
+    const Map map{shape.map_kind, shape.repeats, a.index, shape.index_bits, shape.users};
     make_groups(s, map);
     make_tasks(s);
     if (!copies(s)) return;
     s.copied_offsets.assign(1, 0);
     for (int64_t b = 0; b < shape.batch; ++b)
         s.copied_offsets.push_back(s.copied_offsets.back() +
-                                   keys_of(s, a, source_row(map.kind, map.repeats, map.index, map.bits, b)).count);
+                                   keys_of(s, a, source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, b)).count);
     const auto bytes = static_cast<std::size_t>(s.copied_offsets.back() * shape.key_heads * shape.head_width) * element_bytes(shape.dtype);
     if (s.copied_keys.bytes() != bytes) {
         s.copied_keys = Buffer(bytes);
@@ -87,9 +87,9 @@ void prepare(State &s, const Args &a) {
 void copy_keys(const State &s, const Args &a) {
     const Shape &shape = s.shape;
     const auto row = static_cast<std::size_t>(shape.key_heads * shape.head_width) * element_bytes(shape.dtype);
-    const Map map{shape.map_kind, shape.repeats, a.index, shape.index_bits};
+    const Map map{shape.map_kind, shape.repeats, a.index, shape.index_bits, shape.users};
     parallel_for(shape.batch, [&](int64_t b, int32_t) {
-        const KeyRange from = keys_of(s, a, source_row(map.kind, map.repeats, map.index, map.bits, b));
+        const KeyRange from = keys_of(s, a, source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, b));
         const auto to = static_cast<std::size_t>(s.copied_offsets[static_cast<std::size_t>(b)]) * row;
         const auto at = static_cast<std::size_t>(from.first) * row, bytes = static_cast<std::size_t>(from.count) * row;
         if (bytes == 0) return;

@@ -28,7 +28,7 @@ struct State {
 
 Map map_of(const State &s, const Args &a, int32_t i) {
     const auto &block = s.shape.block[i];
-    return {block.map_kind, block.repeats, a.index[i], block.index_bits};
+    return {block.map_kind, block.repeats, a.index[i], block.index_bits, block.source_rows};
 }
 
 Source source_of(const State &s, const Args &a, int32_t i) {
@@ -74,8 +74,8 @@ void prepare(State &s, const Args &a) {
     const Shape &shape = s.shape;
     const Kernel &kernel = kernel_for(s.simd, shape.dtype);
     for (int32_t i = 0; i < shape.blocks; ++i)
-        if (shape.block[i].map_kind == IKBO_MAP_INDEX)
-            check_index(text("block %d", i).c_str(), a.index[i], shape.block[i].index_bits, shape.rows, shape.block[i].source_rows);
+        check_index(text("block %d", i).c_str(), shape.block[i].map_kind, a.index[i], shape.block[i].index_bits, shape.rows,
+                    shape.block[i].source_rows);
     const auto pack = [&](const std::vector<Columns> &columns) {
         s.weights.push_back(pack_weight(s.simd, kernel, kernel.b, shape.dtype, a.weight, shape.outputs, shape.weight_stride, columns));
     };
@@ -100,7 +100,7 @@ void gather_add(const State &s, const Args &a) {
             s.simd.widen(shape.dtype, out, sum, shape.outputs);
             for (std::size_t p = 0; p < s.partial.size(); ++p) {
                 const Map map = map_of(s, a, s.partial[p]);
-                const int64_t from = source_row(map.kind, map.repeats, map.index, map.bits, row) * shape.outputs;
+                const int64_t from = source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, row) * shape.outputs;
                 s.simd.widen(shape.dtype, s.results[p].as<std::byte>() + from * bytes, other, shape.outputs);
                 s.simd.add(other, sum, shape.outputs);
             }

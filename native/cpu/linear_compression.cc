@@ -25,7 +25,7 @@ struct State {
     Buffer concatenation, scratch;
 };
 
-Map map_of(const State &s, const Args &a) { return {s.shape.map_kind, s.shape.repeats, a.index, s.shape.index_bits}; }
+Map map_of(const State &s, const Args &a) { return {s.shape.map_kind, s.shape.repeats, a.index, s.shape.index_bits, s.shape.users}; }
 
 int64_t width_of(const Shape &shape) { return shape.user_width + shape.candidate_width; }
 
@@ -45,7 +45,7 @@ void plan(State &s) {
 void prepare(State &s, const Args &a) {
     const Shape &shape = s.shape;
     const Kernel &kernel = kernel_for(s.simd, shape.dtype);
-    if (shape.map_kind == IKBO_MAP_INDEX) check_index("user", a.index, shape.index_bits, shape.batch, shape.users);
+    check_index("user", shape.map_kind, a.index, shape.index_bits, shape.batch, shape.users);
     const Columns user{shape.candidate_first ? shape.candidate_width : 0, shape.user_width};
     const Columns candidate{shape.candidate_first ? 0 : shape.user_width, shape.candidate_width};
     const auto pack = [&](const std::vector<Columns> &columns) {
@@ -62,7 +62,7 @@ void gather_add(const State &s, const Args &a) {
     parallel_for(shape.batch, [&](int64_t b, int32_t thread) {
         float *sum = s.scratch.as<float>() + int64_t{thread} * 2 * shape.columns;
         float *other = sum + shape.columns;
-        const int64_t user = source_row(map.kind, map.repeats, map.index, map.bits, b);
+        const int64_t user = source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, b);
         for (int64_t m = 0; m < shape.outputs; ++m) {
             std::byte *out = static_cast<std::byte *>(a.out) + (b * shape.outputs + m) * shape.columns * bytes;
             s.simd.widen(shape.dtype, out, sum, shape.columns);

@@ -25,7 +25,7 @@ std::byte *at(void *base, int64_t element, int32_t dtype) {
     return static_cast<std::byte *>(base) + element * static_cast<int64_t>(element_bytes(dtype));
 }
 
-int64_t row_of(const Map &map, int64_t row) { return source_row(map.kind, map.repeats, map.index, map.bits, row); }
+int64_t row_of(const Map &map, int64_t row) { return source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, row); }
 
 struct Tile {
     int64_t rows, outputs;

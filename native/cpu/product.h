@@ -13,6 +13,7 @@ struct Map {
     int64_t repeats = 0;
     const void *index = nullptr;
     int32_t bits = 0;
+    int64_t source_rows = 0;
 };
 
 // One piece of the contracted axis: rows (or matrices) `stride` elements apart, `width` of them contracted.

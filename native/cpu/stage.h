@@ -28,7 +28,7 @@ inline void replicate(const void *from, int64_t from_stride, void *to, int64_t t
         for (int64_t i = task * chunk; i < std::min(items, (task + 1) * chunk); ++i)
             std::memcpy(static_cast<std::byte *>(to) + i * to_stride,
                         static_cast<const std::byte *>(from) +
-                            source_row(map.kind, map.repeats, map.index, map.bits, i) * from_stride,
+                            source_row(map.kind, map.repeats, map.index, map.bits, map.source_rows, i) * from_stride,
                         static_cast<std::size_t>(bytes));
     });
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "attention_units.h"
 #include "error.h"
 #include "operators.h"
 #include "sizes.h"
+#include "validate.h"
 
 namespace ikbo {
 namespace {
@@ -39,7 +41,6 @@ class Planned {
         launch_.shared_bytes = static_cast<unsigned>(build_.shared_bytes());
         launch_.cluster = static_cast<unsigned>(build_.cluster);
         launch_.grid[0] = launch_.cluster;
-        plan_kernel_ = context->kernel("attention_plan", "ikbo_attention_plan");
         kernel_ = context->kernel("attention_ws", name, launch_.shared_bytes);
 
         const CurrentContext current(context->handle);
@@ -47,10 +48,17 @@ class Planned {
         if (clusters_ < 1) fail(IKBO_UNSUPPORTED, "the device has no room for a block of %s", name.c_str());
 
         const int64_t full = s_.batch * units_.chunks / (units_.pack * build_.tile_units());
-        most_tiles_ = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
-        counts_ = Buffer(context, size(s_.users + 1) * 4, "candidates per user");
-        cursor_ = Buffer(context, size(s_.users) * 4, "places of users");
-        ranked_ = Buffer(context, size(s_.users) * 4, "users by length");
+        const int64_t whole = s_.key_heads * (full + 2 * std::min(s_.users, s_.batch) + 1);
+        most_tiles_ = std::min(whole * build_.consumers, whole + clusters_); // those of the last round may be cut
+        plan_launch_.threads = attention_plan_threads;
+        plan_launch_.shared_bytes = static_cast<unsigned>(attention_plan_shared_bytes(s_.users, s_.ragged));
+        // The limit belongs to the function, and operators of all sizes share it.
+        plan_kernel_ = context->kernel("attention_plan", "ikbo_attention_plan", attention_plan_most_shared_bytes);
+        if (plan_launch_.shared_bytes == 0) {
+            counts_ = Buffer(context, size(s_.users + 1) * 4, "candidates per user");
+            cursor_ = Buffer(context, size(s_.users) * 4, "places of users");
+            ranked_ = Buffer(context, size(s_.users) * 4, "users by length");
+        }
         order_ = Buffer(context, size(s_.batch) * 4, "candidates by user");
         tiles_ = Buffer(context, size(most_tiles_) * sizeof(AttentionTile), "the tiles");
         header_ = Buffer(context, sizeof(AttentionPlanHeader), "the plan");
@@ -61,25 +69,30 @@ class Planned {
         const CurrentContext current(context_->handle);
         CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
         check(driver().StreamIsCapturing(stream, &captured), "asking whether the stream is captured");
-        const bool waits = captured == CU_STREAM_CAPTURE_STATUS_NONE;
-        Launch how;
-        how.threads = attention_plan_threads;
         AttentionPlanParams params = plan(args);
-        params.trap = !waits;
-        launch(plan_kernel_, how, stream, params);
-        if (!waits) return set_tiles(-1, most_tiles_);
+        if (captured != CU_STREAM_CAPTURE_STATUS_NONE) {
+            params.header = static_cast<AttentionPlanHeader *>(header_.data());
+            params.trap = 1;
+            launch(plan_kernel_, plan_launch_, stream, params);
+            after_plan_ = true;
+            return set_tiles(-1, most_tiles_);
+        }
+        static_assert(sizeof(AttentionPlanHeader) <= Context::answer_bytes);
+        const std::scoped_lock lock(context_->answer_mutex);
+        params.header = static_cast<AttentionPlanHeader *>(context_->answer);
+        launch(plan_kernel_, plan_launch_, stream, params);
         check(driver().StreamSynchronize(stream), "waiting for the plan of attention");
-        AttentionPlanHeader header;
-        check(driver().MemcpyDtoH(&header, reinterpret_cast<CUdeviceptr>(header_.data()), sizeof header), "reading the plan");
-        refuse(header);
-        set_tiles(header.tiles, header.tiles);
+        refuse(*params.header);
+        set_tiles(params.header->tiles, params.header->tiles);
     }
 
     void run(const Args &args, CUstream stream) {
         if (launch_.grid[0] == 0) return;
         const CurrentContext current(context_->handle);
         describe(args);
-        launch(kernel_, launch_, stream, maps_->q, maps_->k, maps_->v, maps_->out, work_);
+        Launch how = launch_;
+        how.overlap = std::exchange(after_plan_, false); // the kernel sets itself up while the plan is made
+        launch(kernel_, how, stream, maps_->q, maps_->k, maps_->v, maps_->out, work_);
     }
 
     std::size_t workspace_bytes() const {
@@ -96,7 +109,7 @@ class Planned {
 
     AttentionPlanParams plan(const Args &args) const {
         AttentionPlanParams p{};
-        p.index = args.index;
+        p.index = has_index(s_.map_kind) ? args.index : nullptr;
         p.key_offsets = s_.ragged ? args.key_offsets : nullptr;
         p.map_kind = s_.map_kind;
         p.index_bits = s_.index_bits;
@@ -109,12 +122,13 @@ class Planned {
         p.chunks = static_cast<int32_t>(units_.chunks);
         p.pack = static_cast<int32_t>(units_.pack);
         p.units = build_.tile_units();
+        p.cluster = build_.cluster;
+        p.clusters = clusters_;
         p.counts = static_cast<int32_t *>(counts_.data());
         p.cursor = static_cast<int32_t *>(cursor_.data());
         p.ranked = static_cast<int32_t *>(ranked_.data());
         p.order = static_cast<int32_t *>(order_.data());
         p.tiles = static_cast<AttentionTile *>(tiles_.data());
-        p.header = static_cast<AttentionPlanHeader *>(header_.data());
         return p;
     }
 
@@ -177,7 +191,8 @@ class Planned {
     int clusters_ = 0;
     int64_t most_tiles_ = 0;
     Kernel plan_kernel_, kernel_;
-    Launch launch_;
+    Launch plan_launch_, launch_;
+    bool after_plan_ = false; // the next run follows a captured plan
     Buffer counts_, cursor_, ranked_, order_, tiles_, header_;
     AttentionParams work_{};
     Args described_{};

@@ -17,7 +17,7 @@ Context::Context(int32_t number) : ordinal(number) {
                  attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     const CurrentContext current(handle);
-    check(cuda.MemAlloc(&fault, sizeof(int32_t)), "allocating the word for wrong indices");
+    check(cuda.MemHostAlloc(&answer, answer_bytes, CU_MEMHOSTALLOC_DEVICEMAP), "allocating memory for answers of the device");
     constexpr int fewest_of_an_h100 = 114; // multiprocessors
     choices_ = load_choices(hopper() && multiprocessors >= fewest_of_an_h100 ? tuned_rows_h100 : "", tuned_file());
 }
@@ -57,7 +57,7 @@ std::string Context::refuse_stream(CUstream stream) const {
 Context::~Context() {
     const Driver &cuda = driver();
     if (cuda.CtxPushCurrent(handle) == CUDA_SUCCESS) {
-        (void)cuda.MemFree(fault);
+        (void)cuda.MemFreeHost(answer);
         for (const auto &[name, module] : modules_) (void)cuda.ModuleUnload(module);
         CUcontext popped = nullptr;
         (void)cuda.CtxPopCurrent(&popped);

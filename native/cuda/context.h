@@ -46,9 +46,11 @@ class Context {
     std::string refuse_address(const void *address) const;
     std::string refuse_stream(CUstream stream) const;
 
-    // Where a kernel says that an index is wrong: an int32 that whoever holds the mutex may use.
-    CUdeviceptr fault = 0;
-    mutable std::mutex fault_mutex;
+    // Where a kernel of `prepare` says what is wrong: memory of the host that the device writes, so that waiting for the stream is
+    // all that it takes to know. Whoever holds the mutex may use it.
+    static constexpr std::size_t answer_bytes = 64;
+    void *answer = nullptr;
+    mutable std::mutex answer_mutex;
 
     int32_t ordinal = 0;
     CUdevice device = 0;

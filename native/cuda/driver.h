@@ -33,6 +33,8 @@ namespace ikbo {
     X(CtxPopCurrent, 4000, cuCtxPopCurrent_v2)                                                                         \
     X(MemAlloc, 3020, cuMemAlloc_v2)                                                                                   \
     X(MemFree, 3020, cuMemFree_v2)                                                                                     \
+    X(MemHostAlloc, 2020, cuMemHostAlloc)                                                                              \
+    X(MemFreeHost, 2000, cuMemFreeHost)                                                                                \
     X(MemcpyHtoD, 3020, cuMemcpyHtoD_v2)                                                                               \
     X(MemcpyDtoH, 3020, cuMemcpyDtoH_v2)                                                                               \
     X(MemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2)                                                                     \

@@ -16,7 +16,7 @@ constexpr int64_t threads = 256;
 void report(const MapShape &map, const void *index) {
     std::vector<unsigned char> copy(static_cast<std::size_t>(map.rows) * static_cast<std::size_t>(map.index_bits / 8));
     check(driver().MemcpyDtoH(copy.data(), reinterpret_cast<CUdeviceptr>(index), copy.size()), "reading the index");
-    check_index(map.what, copy.data(), map.index_bits, map.rows, map.source_rows);
+    check_index(map.what, map.kind, copy.data(), map.index_bits, map.rows, map.source_rows);
 }
 
 } // namespace
@@ -36,22 +36,21 @@ void upload_map(const MapShape &map, const void *index, const Buffer &to, CUstre
     work.to = static_cast<int32_t *>(to.data());
     work.rows = map.rows;
     work.repeats = map.kind == IKBO_MAP_REPEATS ? map.repeats : map.kind == IKBO_MAP_ALL ? map.rows : 1;
-    if (map.kind != IKBO_MAP_INDEX) return launch(kernel, how, stream, work);
+    if (!has_index(map.kind)) return launch(kernel, how, stream, work);
 
     work.index = index;
     work.index_bits = map.index_bits;
     work.source_rows = map.source_rows;
+    work.from_end = map.kind == IKBO_MAP_INDEX_FROM_END;
     CUstreamCaptureStatus captured = CU_STREAM_CAPTURE_STATUS_NONE;
     check(cuda.StreamIsCapturing(stream, &captured), "asking whether the stream is captured");
     if (captured != CU_STREAM_CAPTURE_STATUS_NONE) return launch(kernel, how, stream, work);
-    const std::scoped_lock lock(context.fault_mutex);
-    work.fault = reinterpret_cast<int32_t *>(context.fault);
-    check(cuda.MemsetD8Async(context.fault, 0, sizeof(int32_t), stream), "clearing the word for wrong indices");
+    const std::scoped_lock lock(context.answer_mutex);
+    work.fault = static_cast<int32_t *>(context.answer);
+    *work.fault = 0;
     launch(kernel, how, stream, work);
     check(cuda.StreamSynchronize(stream), "waiting for the map");
-    int32_t wrong = 0;
-    check(cuda.MemcpyDtoH(&wrong, context.fault, sizeof wrong), "reading the word for wrong indices");
-    if (wrong != 0) report(map, index);
+    if (*work.fault != 0) report(map, index);
 }
 
 } // namespace ikbo

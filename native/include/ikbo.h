@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define IKBO_ABI_VERSION 2
+#define IKBO_ABI_VERSION 3
 
 typedef enum ikbo_status {
     IKBO_OK = 0,
@@ -48,8 +48,15 @@ typedef enum ikbo_status {
 typedef enum ikbo_dtype { IKBO_FP32 = 0, IKBO_FP16 = 1, IKBO_BF16 = 2 } ikbo_dtype;
 typedef enum ikbo_activation { IKBO_IDENTITY = 0, IKBO_RELU = 1, IKBO_GELU = 2, IKBO_SILU = 3 } ikbo_activation;
 
-/* How a row of the output finds its row of a source: itself, row / repeats, index[row], or row 0. */
-typedef enum ikbo_map_kind { IKBO_MAP_NONE = 0, IKBO_MAP_REPEATS = 1, IKBO_MAP_INDEX = 2, IKBO_MAP_ALL = 3 } ikbo_map_kind;
+/* How a row of the output finds its row of a source: itself, row / repeats, index[row], row 0, or index[row] where negative entries
+ * count from the end of the source, as in Python. */
+typedef enum ikbo_map_kind {
+    IKBO_MAP_NONE = 0,
+    IKBO_MAP_REPEATS = 1,
+    IKBO_MAP_INDEX = 2,
+    IKBO_MAP_ALL = 3,
+    IKBO_MAP_INDEX_FROM_END = 4
+} ikbo_map_kind;
 
 /* The stages from the code as users write it to the last one, each measurable on its own. IKBO_STAGE_BEST picks by shape: what was
  * measured for shapes of its class (kernels/tuned, and ikbo_tuned_file), else what follows from the sizes. A shape's `tile` is 0, or
@@ -118,9 +125,9 @@ IKBO_API void ikbo_recording_destroy(ikbo_recording *recording);
 
 typedef struct ikbo_map {
     int32_t kind;         /* ikbo_map_kind */
-    int32_t index_bits;   /* IKBO_MAP_INDEX: 32 or 64 */
+    int32_t index_bits;   /* of an index: 32 or 64 */
     int64_t repeats;      /* IKBO_MAP_REPEATS: output rows per source row, >= 1 */
-    const void *index;    /* IKBO_MAP_INDEX: [rows]; given with the args, not with the shape */
+    const void *index;    /* [rows]; given with the args, not with the shape */
 } ikbo_map;
 
 #define IKBO_MAX_BLOCKS 64

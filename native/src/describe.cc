@@ -12,7 +12,7 @@ long long number(int64_t value) { return static_cast<long long>(value); }
 } // namespace
 
 std::string describe(const ikbo_concat_linear_shape &s) {
-    static constexpr const char *maps[] = {"", " by repeats", " by index", " for all"};
+    static constexpr const char *maps[] = {"", " by repeats", " by index", " for all", " by index"};
     std::string blocks;
     for (int32_t i = 0; i < s.blocks; ++i) {
         const auto &block = s.block[i];

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "ikbo.h"
+#include "validate.h"
 
 namespace ikbo {
 
@@ -30,7 +31,7 @@ template <class Visit> void each_pointer(const ikbo_concat_linear_shape &s, cons
         const auto &block = s.block[i];
         width += block.width;
         visit(Pointer{place++, "x", i, a.x[i], any && block.width > 0 && block.source_rows > 0});
-        visit(Pointer{place++, "index", i, a.index[i], s.rows > 0 && block.map_kind == IKBO_MAP_INDEX});
+        visit(Pointer{place++, "index", i, a.index[i], s.rows > 0 && has_index(block.map_kind)});
     }
     visit(Pointer{0, "weight", -1, a.weight, any && width > 0});
     visit(Pointer{1, "bias", -1, a.bias, any && s.has_bias});
@@ -41,7 +42,7 @@ template <class Visit> void each_pointer(const ikbo_linear_compression_shape &s,
     const bool any = s.batch > 0 && s.outputs > 0 && s.columns > 0;
     visit(Pointer{0, "user", -1, a.user, any && s.users > 0 && s.user_width > 0});
     visit(Pointer{1, "candidate", -1, a.candidate, any && s.candidate_width > 0});
-    visit(Pointer{2, "index", -1, a.index, s.batch > 0 && s.map_kind == IKBO_MAP_INDEX});
+    visit(Pointer{2, "index", -1, a.index, s.batch > 0 && has_index(s.map_kind)});
     visit(Pointer{3, "weight", -1, a.weight, any && s.user_width + s.candidate_width > 0});
     visit(Pointer{4, "out", -1, a.out, any});
 }
@@ -54,7 +55,7 @@ template <class Visit> void each_pointer(const ikbo_attention_shape &s, const ik
     visit(Pointer{1, "k", -1, a.k, keys});
     visit(Pointer{2, "v", -1, a.v, keys});
     visit(Pointer{3, "key_offsets", -1, a.key_offsets, s.ragged != 0});
-    visit(Pointer{4, "index", -1, a.index, s.batch > 0 && s.map_kind == IKBO_MAP_INDEX});
+    visit(Pointer{4, "index", -1, a.index, s.batch > 0 && has_index(s.map_kind)});
     visit(Pointer{5, "out", -1, a.out, any});
     visit(Pointer{6, "lse", -1, a.lse, rows && s.want_lse});
 }

@@ -45,7 +45,7 @@ std::vector<double> reference_row(const ikbo_concat_linear_shape &s, const ikbo_
         int64_t offset = 0;
         for (int32_t i = 0; i < s.blocks; ++i) {
             const auto &block = s.block[i];
-            const int64_t from = source_row(block.map_kind, block.repeats, a.index[i], block.index_bits, row) * block.row_stride;
+            const int64_t from = source_row(block.map_kind, block.repeats, a.index[i], block.index_bits, block.source_rows, row) * block.row_stride;
             for (int64_t k = 0; k < block.width; ++k)
                 sum += element(s.dtype, a.x[i], from + k) * element(s.dtype, a.weight, m * s.weight_stride + offset + k);
             offset += block.width;
@@ -58,7 +58,7 @@ std::vector<double> reference_row(const ikbo_concat_linear_shape &s, const ikbo_
 std::vector<double> reference_row(const ikbo_linear_compression_shape &s, const ikbo_linear_compression_args &a, int64_t row) {
     std::vector<double> out(static_cast<std::size_t>(s.columns), 0.0);
     const int64_t b = row / s.outputs, m = row % s.outputs;
-    const int64_t user = source_row(s.map_kind, s.repeats, a.index, s.index_bits, b);
+    const int64_t user = source_row(s.map_kind, s.repeats, a.index, s.index_bits, s.users, b);
     const auto contract = [&](const void *x, int64_t item, int64_t width, int64_t column) {
         for (int64_t k = 0; k < width; ++k) {
             const double w = element(s.dtype, a.weight, m * s.weight_stride + column + k);
@@ -74,7 +74,7 @@ std::vector<double> reference_row(const ikbo_linear_compression_shape &s, const 
 std::vector<double> reference_row(const ikbo_attention_shape &s, const ikbo_attention_args &a, int64_t row, double *lse) {
     std::vector<double> out(static_cast<std::size_t>(s.head_width), 0.0);
     const int64_t b = row / (s.queries * s.heads), head = row % s.heads / (s.heads / s.key_heads);
-    const int64_t user = source_row(s.map_kind, s.repeats, a.index, s.index_bits, b);
+    const int64_t user = source_row(s.map_kind, s.repeats, a.index, s.index_bits, s.users, b);
     const int64_t first = s.ragged ? a.key_offsets[user] : user * s.keys;
     const int64_t count = s.ragged ? a.key_offsets[user + 1] - a.key_offsets[user] : s.keys;
     const auto at = [&](int64_t key) { return ((first + key) * s.key_heads + head) * s.head_width; };

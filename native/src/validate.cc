@@ -42,7 +42,7 @@ void check_stride(const char *what, int64_t stride, int64_t width) {
 void check_map(const char *what, int32_t kind, int32_t bits, int64_t repeats, int64_t rows, int64_t source_rows) {
     const auto r = static_cast<long long>(rows);
     const auto s = static_cast<long long>(source_rows);
-    check_choice("map kind", kind, IKBO_MAP_ALL);
+    check_choice("map kind", kind, IKBO_MAP_INDEX_FROM_END);
     if (kind == IKBO_MAP_NONE && source_rows != rows)
         fail(IKBO_INVALID, "%s has %lld rows and no map, but the output has %lld", what, s, r);
     if (kind == IKBO_MAP_REPEATS) {
@@ -52,7 +52,7 @@ void check_map(const char *what, int32_t kind, int32_t bits, int64_t repeats, in
             fail(IKBO_INVALID, "%s has %lld rows repeated %lld times, which is not the output's %lld", what, s,
                  static_cast<long long>(repeats), r);
     }
-    if (kind == IKBO_MAP_INDEX && bits != 32 && bits != 64)
+    if (has_index(kind) && bits != 32 && bits != 64)
         fail(IKBO_INVALID, "%s has an index of %d bits; 32 or 64", what, bits);
     if (kind == IKBO_MAP_ALL && source_rows < 1 && rows > 0)
         fail(IKBO_INVALID, "%s is expanded to %lld rows but has none", what, r);
@@ -132,10 +132,12 @@ void validate(const ikbo_attention_shape &s) {
     check_total("copied keys", {s.batch, s.keys, s.key_heads, s.head_width});
 }
 
-void check_index(const char *what, const void *index, int32_t bits, int64_t rows, int64_t source_rows) {
+void check_index(const char *what, int32_t kind, const void *index, int32_t bits, int64_t rows, int64_t source_rows) {
+    if (!has_index(kind)) return;
+    const int64_t least = kind == IKBO_MAP_INDEX_FROM_END ? -source_rows : 0;
     for (int64_t row = 0; row < rows; ++row) {
         const int64_t value = index_at(index, bits, row);
-        if (value < 0 || value >= source_rows)
+        if (value < least || value >= source_rows)
             fail(IKBO_BAD_INDEX, "the index of %s names row %lld at position %lld, but its source has %lld rows", what,
                  static_cast<long long>(value), static_cast<long long>(row), static_cast<long long>(source_rows));
     }
@@ -155,10 +157,14 @@ void check_key_offsets(const int32_t *offsets, const ikbo_attention_shape &s) {
              static_cast<long long>(s.total_keys));
 }
 
-int64_t source_row(int32_t kind, int64_t repeats, const void *index, int32_t bits, int64_t row) {
+int64_t source_row(int32_t kind, int64_t repeats, const void *index, int32_t bits, int64_t source_rows, int64_t row) {
     switch (kind) {
     case IKBO_MAP_REPEATS: return row / repeats;
     case IKBO_MAP_INDEX: return index_at(index, bits, row);
+    case IKBO_MAP_INDEX_FROM_END: {
+        const int64_t value = index_at(index, bits, row);
+        return value < 0 ? value + source_rows : value;
+    }
     case IKBO_MAP_ALL: return 0;
     default: return row;
     }

@@ -47,7 +47,8 @@ struct Problem {
         q = normal(dtype, c.batch * c.queries * c.heads * c.width, 1, 2); // wide enough that the maximum matters
         k = normal(dtype, rows, 2);
         v = normal(dtype, rows, 3);
-        index = encode_index(make_index(c.order, c.batch, c.users, 4), c.bits);
+        const std::vector<int64_t> rows_of_users = make_index(c.order, c.batch, c.users, 4);
+        index = encode_index(c.map_kind == IKBO_MAP_INDEX_FROM_END ? from_end(rows_of_users, c.users) : rows_of_users, c.bits);
     }
 
     int64_t rows() const { return shape.batch * shape.queries * shape.heads; }
@@ -171,6 +172,7 @@ TEST(Attention, Maps) {
         for (const Order order : {Order::sorted, Order::reversed, Order::random, Order::all_same, Order::uneven})
             for (const int32_t bits : {32, 64}) check({11, 4, 6, 90, 2, 2, 64, IKBO_MAP_INDEX, order, bits}, dtype);
         check({6, 6, 6, 90, 2, 2, 64, IKBO_MAP_INDEX, Order::all_distinct}, dtype);
+        for (const int32_t bits : {32, 64}) check({11, 4, 6, 90, 2, 2, 64, IKBO_MAP_INDEX_FROM_END, Order::random, bits}, dtype);
         check({12, 3, 6, 90, 2, 2, 64, IKBO_MAP_REPEATS}, dtype);
         check({12, 1, 6, 90, 2, 2, 64, IKBO_MAP_ALL}, dtype);
         check({4, 4, 6, 90, 2, 2, 64, IKBO_MAP_NONE}, dtype);
@@ -201,6 +203,11 @@ TEST(Attention, RefusesBadIndicesAndOffsets) {
         bad_index.index = encode_index({0, 1, 2, 3, 0}, 32);
         const Bytes out = run(bad_index, stage, IKBO_BAD_INDEX).out;
         EXPECT_EQ(out, Bytes(out.size(), 0xff));
+        for (const int64_t bad : {-4, 3}) {
+            Problem from_end({5, 3, 2, 6, 2, 2, 64, IKBO_MAP_INDEX_FROM_END}, IKBO_FP32);
+            from_end.index = encode_index({0, -3, 2, bad, 0}, 32);
+            (void)run(from_end, stage, IKBO_BAD_INDEX);
+        }
         Problem descending({5, 2, 2, 6, 2, 2, 64, IKBO_MAP_INDEX, Order::sorted, 32, {4, 2}}, IKBO_FP32);
         descending.offsets = {0, 8, 6};
         (void)run(descending, stage, IKBO_INVALID);

@@ -51,7 +51,9 @@ struct Problem {
             for (int64_t row = 0; row < b.sources; ++row) // what lies between rows must never be read
                 plant_nan(dtype, data, row * (b.width + b.gap) + b.width, b.gap);
             x.push_back(std::move(data));
-            index.push_back(encode_index(make_index(b.order, c.rows, b.sources, 20 + static_cast<uint32_t>(i)), b.bits));
+            const std::vector<int64_t> rows_of_sources = make_index(b.order, c.rows, b.sources, 20 + static_cast<uint32_t>(i));
+            const bool negative = b.map_kind == IKBO_MAP_INDEX_FROM_END;
+            index.push_back(encode_index(negative ? from_end(rows_of_sources, b.sources) : rows_of_sources, b.bits));
             width += b.width;
         }
         shape.weight_stride = width + c.weight_gap;
@@ -187,6 +189,7 @@ TEST(ConcatLinear, Maps) {
             for (const int32_t bits : {32, 64}) check({29, 50, {{6, 21, IKBO_MAP_INDEX, order, bits}, {29, 10}}}, dtype);
         check({29, 50, {{29, 21, IKBO_MAP_INDEX, Order::all_distinct}, {29, 10}}}, dtype);
         check({29, 50, {{500, 21, IKBO_MAP_INDEX, Order::random}, {29, 10}}}, dtype);
+        for (const int32_t bits : {32, 64}) check({29, 50, {{6, 21, IKBO_MAP_INDEX_FROM_END, Order::random, bits}, {29, 10}}}, dtype);
         check({28, 50, {{7, 21, IKBO_MAP_REPEATS}, {28, 10}}}, dtype);
         check({28, 50, {{1, 21, IKBO_MAP_ALL}, {28, 10}}}, dtype);
     }

@@ -178,6 +178,14 @@ TEST(CudaAttention, QueriesAndHeads) {
                 check({queries > 64 ? 2 : 7, 2, queries, 70, heads, key_heads, width}, IKBO_BF16);
 }
 
+// More tiles than a card runs at a time, and fewer: the plan cuts those of a last round that leaves more than half of it idle.
+TEST(CudaAttention, WholeTilesAndCutOnes) {
+    check({16, 3, 33, 140, 8, 8, 64}, IKBO_BF16);
+    check({16, 3, 33, 20, 16, 16, 64}, IKBO_FP16);
+    check({16, 3, 33, 20, 16, 16, 128}, IKBO_BF16);
+    check({16, 3, 33, 140, 8, 8, 128}, IKBO_FP16);
+}
+
 TEST(CudaAttention, OtherWidths) {
     for (const int64_t width : {8, 40, 96, 136, 192, 256})
         check({4, 2, 9, 130, 2, 1, width}, IKBO_BF16);
@@ -234,6 +242,29 @@ TEST(CudaAttention, APlanMayBeCaptured) {
     EXPECT_TRUE(out.read() == expected.out && lse.read() == expected.lse);
     ikbo_recording_destroy(recording);
     ikbo_op_destroy(op);
+}
+
+// Operators of many users and of few, made before either is prepared.
+TEST(CudaAttention, OperatorsOfAllSizesLiveSideBySide) {
+    std::vector<ikbo_op *> ops;
+    std::vector<Problem> problems;
+    for (const int64_t users : {300, 2, 12'000, 30'000}) problems.emplace_back(Case{3, users, 4, 3, 1, 1, 64}, IKBO_BF16);
+    for (const Problem &problem : problems) {
+        ikbo_op *op = nullptr;
+        ASSERT_EQ(ikbo_attention_create(device(), &problem.shape, &op), IKBO_OK) << ikbo_last_error();
+        ops.push_back(op);
+    }
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const Problem &p = problems[i];
+        const Guarded q(p.q), k(p.k), v(p.v), index(p.index), out = Guarded::poisoned(p.q.size()),
+            lse = Guarded::poisoned(static_cast<std::size_t>(p.rows()) * 4);
+        const ikbo_attention_args args{q.data(), k.data(), v.data(), nullptr, index.data(), out.data(), static_cast<float *>(lse.data())};
+        EXPECT_EQ(ikbo_attention_prepare(ops[i], &args, nullptr), IKBO_OK) << ikbo_last_error();
+        EXPECT_EQ(ikbo_attention_run(ops[i], &args, nullptr), IKBO_OK) << ikbo_last_error();
+        EXPECT_EQ(ikbo_synchronize(device(), nullptr), IKBO_OK) << ikbo_last_error();
+        EXPECT_TRUE(out.read() == run(p, IKBO_STAGE_BEST).out);
+        ikbo_op_destroy(ops[i]);
+    }
 }
 
 // A candidate's rows do not depend on who else is there.

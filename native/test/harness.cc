@@ -127,6 +127,11 @@ std::vector<int64_t> make_index(Order order, int64_t rows, int64_t sources, uint
     return index;
 }
 
+std::vector<int64_t> from_end(std::vector<int64_t> index, int64_t sources) {
+    for (std::size_t i = 0; i < index.size(); i += 2) index[i] -= sources;
+    return index;
+}
+
 Bytes encode_index(const std::vector<int64_t> &index, int32_t bits) {
     Bytes bytes(index.size() * static_cast<std::size_t>(bits / 8));
     for (std::size_t i = 0; i < index.size(); ++i) {

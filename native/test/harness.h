@@ -47,6 +47,8 @@ class Guarded {
 
 enum class Order { sorted, reversed, random, all_same, all_distinct, uneven };
 std::vector<int64_t> make_index(Order order, int64_t rows, int64_t sources, uint32_t seed);
+// Every second entry counted from the end of the `sources` rows.
+std::vector<int64_t> from_end(std::vector<int64_t> index, int64_t sources);
 Bytes encode_index(const std::vector<int64_t> &index, int32_t bits);
 
 // Relative error in the L2 norm and the number of elements that are not finite or still poison.

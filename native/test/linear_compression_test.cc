@@ -39,7 +39,8 @@ struct Problem {
         user = normal(dtype, c.users * c.user_width * c.columns, 1);
         candidate = normal(dtype, c.batch * c.candidate_width * c.columns, 2);
         weight = normal(dtype, c.outputs * shape.weight_stride, 3, 0.05);
-        index = encode_index(make_index(c.order, c.batch, c.users, 4), c.bits);
+        const std::vector<int64_t> rows_of_users = make_index(c.order, c.batch, c.users, 4);
+        index = encode_index(c.map_kind == IKBO_MAP_INDEX_FROM_END ? from_end(rows_of_users, c.users) : rows_of_users, c.bits);
     }
 
     ikbo_linear_compression_args host() const { return {user.data(), candidate.data(), index.data(), weight.data(), nullptr}; }
@@ -123,6 +124,7 @@ TEST(LinearCompression, Maps) {
             for (const int32_t bits : {32, 64}) check({13, 5, 20, 36, 24, 17, IKBO_MAP_INDEX, order, bits}, dtype);
         check({7, 7, 20, 36, 24, 17, IKBO_MAP_INDEX, Order::all_distinct}, dtype);
         check({7, 20, 20, 36, 24, 17, IKBO_MAP_INDEX, Order::random}, dtype);
+        for (const int32_t bits : {32, 64}) check({13, 5, 20, 36, 24, 17, IKBO_MAP_INDEX_FROM_END, Order::random, bits}, dtype);
         check({12, 4, 20, 36, 24, 17, IKBO_MAP_REPEATS}, dtype);
         check({12, 1, 20, 36, 24, 17, IKBO_MAP_ALL}, dtype);
         check({12, 12, 20, 36, 24, 17, IKBO_MAP_NONE}, dtype);
@@ -146,6 +148,9 @@ TEST(LinearCompression, RefusesAnIndexOutOfRange) {
             problem.index = encode_index({0, 1, 2, bad, 0}, 32);
             const Bytes out = run(problem, stage, IKBO_BAD_INDEX);
             EXPECT_EQ(out, Bytes(out.size(), 0xff)) << "wrote in spite of a bad index";
+            Problem from_end({5, 3, 4, 8, 3, 3, IKBO_MAP_INDEX_FROM_END}, IKBO_FP32);
+            from_end.index = encode_index({0, -3, 2, bad == -1 ? -4 : bad, 0}, 32);
+            (void)run(from_end, stage, IKBO_BAD_INDEX);
         }
 }
 

@@ -19,7 +19,8 @@ export const STAGE = { materialized: 0, decomposed: 1, aligned: 2, fused: 3, war
 
 export const AS_WRITTEN = 'as-written';
 export const BROADCAST_EXCLUDED = 'broadcast-excluded';
-export const CANDIDATE_ALONE = 'torch-candidate-alone';
+/** The candidates' product alone: no program that a user could run, but what every program must do. */
+export const CANDIDATE_ALONE: readonly string[] = ['torch-candidate-alone', 'torch-candidate-fastest'];
 export { isModelArm, MODEL_AS_WRITTEN } from '../protocol/bench';
 
 interface ArmSpec extends Arm {
@@ -77,7 +78,20 @@ const SPECS: readonly ArmSpec[] = [
   arm('torch-folded-flash', 'PyTorch folded, flash backend', ['attention'], 'cuda', torch('folded-flash')),
   arm('torch-folded-cudnn', 'PyTorch folded, cuDNN backend', ['attention'], 'cuda', torch('folded-cudnn')),
   arm('torch-varlen', 'PyTorch varlen_attn, a sequence per user', ['attention'], 'cuda', torch('varlen')),
-  arm(CANDIDATE_ALONE, "PyTorch, the candidates' product alone: a bound", LINEAR, 'both', torch('candidate-alone')),
+  arm(
+    'torch-candidate-alone',
+    "PyTorch, the candidates' product alone: a bound",
+    LINEAR,
+    'both',
+    torch('candidate-alone'),
+  ),
+  arm(
+    'torch-candidate-fastest',
+    "The same by cuBLAS's fastest algorithm: a bound",
+    LINEAR,
+    'cuda',
+    torch('candidate-fastest'),
+  ),
   arm('torch-ikbo-lens', 'ikbo_lens, as rewritten code calls it', ALL, 'cuda', torch('ikbo-lens')),
   arm(MODEL_AS_WRITTEN, 'Whole model in onnxruntime (CPU), as it is', ALL, 'both', model),
   arm(MODEL_REWRITTEN, 'Whole model in onnxruntime (CPU), rewritten', ALL, 'both', model),

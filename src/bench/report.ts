@@ -55,7 +55,7 @@ function row(result: BenchResult, arm: ArmResult): string {
 function verdicts(result: BenchResult, regime: Regime): string[] {
   const title = (id: string): string => result.arms.find((arm) => arm.id === id)?.title ?? id;
   return result.comparisons
-    .filter((each) => each.regime === regime && each.arm !== BROADCAST_EXCLUDED && each.arm !== CANDIDATE_ALONE)
+    .filter((each) => each.regime === regime && each.arm !== BROADCAST_EXCLUDED && !CANDIDATE_ALONE.includes(each.arm))
     .map((each) => `- ${title(each.arm)} against ${title(each.base)}: ${verdict(each)}`);
 }
 

@@ -16,7 +16,7 @@ export interface MeasuredArm {
 
 export function armResult({ samples, ...arm }: MeasuredArm, cost: Cost): ArmResult {
   const timing = arm.problem === null && samples.length > 0 ? summarize(samples) : null;
-  const counted = timing && !isModelArm(arm.id) && arm.id !== CANDIDATE_ALONE; // the operations are those of the operator
+  const counted = timing && !isModelArm(arm.id) && !CANDIDATE_ALONE.includes(arm.id); // the operations are those of the operator
   const perSecond = (amount: number): number | null => (counted ? amount / timing.median / 1e6 : null);
   return { ...arm, timing, gflops: perSecond(cost.flops), gbytes: perSecond(cost.bytes) };
 }

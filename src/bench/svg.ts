@@ -37,7 +37,7 @@ function bar({ id, title, timing, problem }: ArmResult, y: number, scale: number
   const label = `<text x="8" y="${y + 16}">${escape(title)}</text>`;
   if (!timing)
     return `${label}<text x="${LABEL}" y="${y + 16}" class="small">${escape(problem ?? 'not measured')}</text>`;
-  const kind = id === AS_WRITTEN ? 'base' : id === BROADCAST_EXCLUDED || id === CANDIDATE_ALONE ? 'bound' : 'bar';
+  const kind = id === AS_WRITTEN ? 'base' : id === BROADCAST_EXCLUDED || CANDIDATE_ALONE.includes(id) ? 'bound' : 'bar';
   const at = (value: number): string => (LABEL + value * scale).toFixed(1);
   const end = (LABEL + Math.max(timing.median, timing.high) * scale + 8).toFixed(1);
   return [

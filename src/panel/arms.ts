@@ -13,7 +13,7 @@ const AS_WRITTEN = 'as-written';
 /** The same code in the user's own PyTorch: an opponent, not a way around the copy. */
 const TORCH_AS_WRITTEN = 'torch-as-written';
 /** Start from copies that somebody else has made, or leave the shared part out: no program can run them. */
-const BOUNDS: readonly string[] = ['broadcast-excluded', 'padded', 'torch-candidate-alone'];
+const BOUNDS: readonly string[] = ['broadcast-excluded', 'padded', 'torch-candidate-alone', 'torch-candidate-fastest'];
 
 export interface ArmRow {
   readonly arm: ArmResult;

@@ -27,7 +27,7 @@ describe('panel headline', () => {
     assert.equal(text, 'arm fused: 4.00× as fast as the code as written (95 % interval 3.60× to 4.40×).');
   });
 
-  for (const bound of ['broadcast-excluded', 'torch-candidate-alone'])
+  for (const bound of ['broadcast-excluded', 'torch-candidate-alone', 'torch-candidate-fastest'])
     it(`never takes ${bound}, which no program can run, for a gain`, () => {
       const arms = [arm('as-written', 4), arm(bound, 1), arm('decomposed', 2)];
       const text = say(arms, [compared(bound, 4, 'faster'), compared('decomposed', 2, 'faster')]);

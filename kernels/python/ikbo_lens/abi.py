@@ -7,10 +7,10 @@ from typing import Dict, List, Tuple, Type
 
 import torch
 
-VERSION = 2
+VERSION = 3
 MAX_BLOCKS = 64
 BEST = 100  # ikbo_stage: picks by shape
-NONE, REPEATS, INDEX, ALL = range(4)  # ikbo_map_kind
+NONE, REPEATS, INDEX, ALL, INDEX_FROM_END = range(5)  # ikbo_map_kind
 INVALID, BAD_INDEX, UNSUPPORTED, NO_DEVICE, OUT_OF_MEMORY, DRIVER = range(1, 7)  # ikbo_status
 DTYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { DeviceInfo } from '../../protocol/bench';
 import { lines } from '../wire';
-import { callsPerSample, IDLE_MILLISECONDS, pause, SUSTAINED_MILLISECONDS, type Sampler } from './sampler';
+import { callsPerSample, IDLE_MILLISECONDS, pause, settleMilliseconds, type Sampler } from './sampler';
 
 /** torch.compile may take minutes on a cold cache; everything else is quick. */
 const PATIENCE_MILLISECONDS = 300_000;
@@ -80,7 +80,7 @@ export function childSampler(
       const sample = {
         calls: callsPerSample(regime, once, kind),
         flushBytes: regime === 'flush' ? flushedBytes : 0,
-        settle: regime === 'sustained' ? SUSTAINED_MILLISECONDS[kind] : 0,
+        settle: settleMilliseconds(regime, kind),
       };
       return numberOf(await child.ask({ ...question, ...sample }), 'milliseconds');
     },

@@ -70,7 +70,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
       else if (arm.work.kind === 'model') {
         if (model) ready.push(await model.ready(arm));
       } else if (torch) {
-        const expected = arm.id === CANDIDATE_ALONE ? referenceAlone(addon, opened.device, problem) : reference;
+        const expected = CANDIDATE_ALONE.includes(arm.id) ? referenceAlone(addon, opened.device, problem) : reference;
         ready.push(await readyTorch(torch, expected, limit, arm));
       } else if (request.arms) ready.push(unavailable(arm, 'PyTorch did not start; see the warnings'));
     }

@@ -11,8 +11,14 @@ export interface Sampler {
 
 export const IDLE_MILLISECONDS = 300;
 export const BURST_CALLS = 20;
-/** Time after which a sustained sample counts: the power limit has set in. */
-export const SUSTAINED_MILLISECONDS: Readonly<Record<DeviceInfo['kind'], number>> = { cpu: 30, cuda: 120 };
+/**
+ * Milliseconds of repeating after which a sample counts. A card at its power limit reaches its clock only then, and one arm's pause
+ * would cool it for the next; the flushing loop of a CPU has no such state.
+ */
+export function settleMilliseconds(regime: Regime, kind: DeviceInfo['kind']): number {
+  if (regime === 'burst') return 0;
+  return kind === 'cuda' ? 120 : regime === 'sustained' ? 30 : 0;
+}
 
 /** Calls in one sample, from the time of one. */
 export function callsPerSample(regime: Regime, milliseconds: number, kind: DeviceInfo['kind']): number {
@@ -58,10 +64,9 @@ function sampler(context: SamplerContext, work: RecordedWork, once: number, dest
     async sample(regime) {
       const recording = recordingFor(regime);
       if (regime === 'burst') await pause(IDLE_MILLISECONDS);
-      if (regime !== 'sustained') return recording.replay();
       const start = performance.now();
       let last = recording.replay();
-      while (performance.now() - start < SUSTAINED_MILLISECONDS[kind]) last = recording.replay();
+      while (performance.now() - start < settleMilliseconds(regime, kind)) last = recording.replay();
       return last;
     },
     close() {

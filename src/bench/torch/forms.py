@@ -4,6 +4,8 @@ import importlib
 import math
 import warnings
 
+from cublas import Proposals
+
 
 def published(module):
     try:
@@ -87,14 +89,36 @@ class Problem:
         user = self.product(x["padded_user"], self.padded_user_weight)
         return self.product(x["padded_candidate"], self.padded_candidate_weight).add_(user[self.index])
 
-    def candidate_alone(self, x):
-        """The part that no form can leave out: the candidates' product, K padded before, without any user's part."""
+    def candidate_operands(self, x):
+        """(weight, candidates) of the part that no form can leave out, K padded before."""
         padded = "padded_candidate" in x
-        candidate = x["padded_candidate" if padded else "candidate"]
-        weight = self.padded_candidate_weight if padded else self.candidate_weight
+        return self.padded_candidate_weight if padded else self.candidate_weight, x["padded_candidate" if padded else "candidate"]
+
+    def candidate_alone(self, x):
+        """The candidates' product without any user's part."""
+        weight, candidate = self.candidate_operands(x)
         if self.op == "concat-linear":
             return self.product(candidate, weight)
         return self.torch.bmm(weight.expand(len(candidate), -1, -1), candidate)
+
+    def candidate_fastest(self, x):
+        """The same by the first algorithm that cuBLAS proposes. What is timed is the fastest of `choices`."""
+        return self.proposals()(0, *self.candidate_operands(x))
+
+    def choices(self, name):
+        """Forms of which the fastest stands for form `name`; None where it stands for itself."""
+        if name != "candidate-fastest":
+            return None
+        proposals = self.proposals()
+        by = lambda number: lambda x: proposals(number, *self.candidate_operands(x))
+        own = {f"{name} {number}": by(number) for number in range(len(proposals))}
+        self.forms |= own
+        return [*own, "candidate-alone"]
+
+    def proposals(self):
+        if not hasattr(self, "known_proposals"):
+            self.known_proposals = Proposals(self.torch, *self.candidate_operands(self.sets[0]))
+        return self.known_proposals
 
     def ikbo_lens(self, x):
         """As rewritten code calls it: weights and maps are taken in by every call."""

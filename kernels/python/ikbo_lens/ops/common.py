@@ -9,7 +9,6 @@ from torch import Tensor
 
 from .. import abi
 from ..backend import wanted, warn_once
-from ..capture import capturing
 from ..devices import Refused
 from ..maps import Map
 
@@ -30,25 +29,17 @@ def either(
         return pytorch()
     index = [i if i is None else i.contiguous() for i in index]
     try:
-        if any(i is not None for i in index) and capturing(out.device):
-            native(_counted(index, sources))
-            return out
         try:
             native(index)
-        except IndexError:
+        except IndexError:  # in PyTorch's words
             for i, x in zip(index, sources):
                 if i is not None:
                     Map("index", i).check_bounds(x)
-            native(_counted(index, sources))
+            raise
         return out
     except Refused as reason:
         warn_once(f"{name} runs as PyTorch operators: {reason}.")
         return pytorch()
-
-
-def _counted(index: Sequence[Optional[Tensor]], sources: Sequence[Tensor]) -> List[Optional[Tensor]]:
-    """Negative indices counted from the end, as torch reads them and the library does not."""
-    return [i if i is None else torch.where(i < 0, i + x.shape[0], i) for i, x in zip(index, sources)]
 
 
 def check(name: str, holds: bool, what: str) -> None:
@@ -68,7 +59,7 @@ def check_alike(name: str, tensors: Sequence[Optional[Tensor]], index: Sequence[
 def map_kind(source: Tensor, repeats: int, index: Optional[Tensor]) -> Tuple[int, int]:
     """Kind of the map in the ABI, and the bits of its index."""
     if index is not None:
-        return abi.INDEX, 8 * index.element_size()
+        return abi.INDEX_FROM_END, 8 * index.element_size()
     if repeats == 1:
         return abi.NONE, 0
     return (abi.ALL if source.shape[0] == 1 else abi.REPEATS), 0
