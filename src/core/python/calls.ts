@@ -175,7 +175,7 @@ export const FOREIGN =
   /^(numpy|np|tensorflow|tf|jax|jnp|pandas|pd|random|os|math|re|json|itertools|collections|sys|time|logging|scipy|cv2|PIL|cupy|mindspore|paddle|mxnet|chainer|keras)(\.|$)/;
 
 function parameter(args: Args, run: Run): Value {
-  const [first] = args.positional;
+  const first = argument(args, 0, 'data');
   const t = (first && asTensor(first, run)) ?? tensor(UNKNOWN_SHAPE);
   const edges = t.index.kind === 'edge-index' ? t.index : undefined;
   const content = edges ? 'index' : 'parameter';

@@ -210,4 +210,15 @@ module Pipeline(unet):
         empty = empty.view(b * n, length, -1)
         return self.unet(x, encoder_hidden_states=empty)  #= call
 `,
+  'a class token under positions that are a parameter by keyword': `
+def table(n, d):
+    return torch.FloatTensor(make(n, d)).unsqueeze(0)
+module Tokens(n, d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.positions = nn.Parameter(data=table(n + 1, d), requires_grad=False)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> fc
+        return self.fc(torch.cat((token, x), dim=1) + self.positions)  #= fc
+`,
 });
