@@ -16,7 +16,7 @@ import { asNumber, asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
 import { ANY_KEY, alike, kept } from './builtins';
 import { carries } from './calls';
-import { overwrite } from './in-place';
+import { leaf, overwrite } from './in-place';
 import type { Frame, Run } from './run';
 import { writtenSlices } from './slice-writes';
 import { either, possible, unknown } from './state';
@@ -169,8 +169,10 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
       frame.state.heap.set(value.id, { ...listed, items: listed.items.map(kept) });
     const attributes = new Map(item.attributes).set(textOf(name), labelled(stays, textOf(target)));
     frame.state.heap.set(owner.id, { ...item, attributes });
-  } else if (owner.kind === 'tensor' && /^(data|requires_grad)$/.test(textOf(name)))
+  } else if (owner.kind === 'tensor' && textOf(name) === 'data') {
     overwrite(owner, tensor(withoutReplicas(owner.shape)), frame);
+  } else if (owner.kind === 'tensor' && textOf(name) === 'requires_grad' && carriesReplica(owner))
+    leaf(owner, [value], frame);
 }
 
 function setItem(target: Node, value: Value, frame: Frame, run: Run): void {

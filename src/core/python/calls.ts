@@ -254,7 +254,7 @@ function callMethod(
   const sized = tensorMethod(t, name, args);
   if (sized) return sized;
   if (/[a-z]_$/.test(name) && name !== 'requires_grad_') return inPlace(t, name, args, node, frame, run);
-  if (name === 'requires_grad_' && carriesReplica(t)) return leaf(t, args, frame);
+  if (name === 'requires_grad_' && carriesReplica(t)) return leaf(t, args.positional, frame);
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
     if (carriesAny(args, frame, run)) {

@@ -34,8 +34,7 @@ const behind = (args: Args): Args['nodes'] =>
   new Map([...args.nodes].map(([key, node]) => [typeof key === 'number' ? key + 1 : key, node]));
 
 /** Of which each copy gets a gradient of its own: the copies are there for that. */
-export function leaf(t: Tensor, args: Args, frame: Frame): Value {
-  const [wanted] = args.positional;
+export function leaf(t: Tensor, [wanted]: readonly Value[], frame: Frame): Value {
   if (wanted?.kind === 'bool' && wanted.value === false) return t;
   const value = tensor(withoutReplicas(t.shape), { label: t.label });
   overwrite(t, value, frame);

@@ -293,4 +293,34 @@ module Match(a, b):
         rows = torch.cat([x, y, x * y, torch.abs(x - y)], 2).contiguous().view(x.size(0) * x.size(1), -1)
         return self.fc(rows)  #= flat
 `,
+  'a mask of noise that takes no gradient, and copies that take none or one each': `
+class Drop(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+    def forward(self, x):
+        if not self.training or self.p == 0:
+            return x
+        if len(x.size()) == 3:
+            mask = torch.bernoulli((1 - self.p) * (x.data.new(x.size(0), x.size(2)).zero_() + 1))
+            mask.requires_grad = False
+            return mask.unsqueeze(1).expand_as(x) * x
+        return F.dropout(x, self.p, self.training)
+
+module Match(a, b, p):
+    self.fc = nn.Linear(a + b, 1)
+    self.dropout = Drop(p)
+    def forward(self, x, y):
+        x, y = self.dropout(x), self.dropout(y)
+        y = y.unsqueeze(1).expand_as(x)  #! IKB101 -> fc
+        return self.fc(torch.cat([x, y], 2))  #= fc
+    def fixed(self, x, u, n):
+        u = u.unsqueeze(1).repeat(1, n, 1)  #! IKB101 -> fixed
+        u.requires_grad = False
+        return self.fc(torch.cat([x, u], dim=-1))  #= fixed
+    def searched(self, x, u, n):
+        u = u.unsqueeze(1).repeat(1, n, 1)
+        u.requires_grad = True
+        return self.fc(torch.cat([x, u], dim=-1))
+`,
 });
