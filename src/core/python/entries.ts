@@ -215,9 +215,7 @@ function moduleMakers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayInherit'>,
 ): readonly Maker[] {
-  return [...instancesIn(text)].flatMap(([name, instances]): readonly Maker[] => {
-    const binding = names.get(name);
-    if (binding?.kind !== 'import' || isOutside(binding)) return [];
+  return [...instancesIn(text, names)].flatMap(([binding, instances]): readonly Maker[] => {
     const called = instances.filter((instance) => calls(text, instance));
     return called.length > 0 && project.mayInherit(binding, 'forward')
       ? called.map((call) => ({ call, binding, member: 'forward' }))
@@ -227,14 +225,16 @@ function moduleMakers(
 
 const MAX_NAME = 60;
 
-/** Variables and attributes to which a text assigns what it makes of a class, by the names of the classes. */
-function instancesIn(text: string): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+/** Variables and attributes to which a text assigns what it makes of imported classes. */
+function instancesIn(text: string, names: ReadonlyMap<string, Binding>): ReadonlyMap<ImportBinding, readonly string[]> {
+  const found = new Map<ImportBinding, string[]>();
   for (const { index, 1: name = '' } of text.matchAll(MADE)) {
+    const binding = names.get(name);
+    if (binding?.kind !== 'import' || isOutside(binding)) continue;
     const [, instance] = /([\w.]+)[ \t]*$/.exec(text.slice(Math.max(0, index - MAX_NAME), index)) ?? [];
     if (instance === undefined) continue;
-    const known = found.get(name);
-    if (!known) found.set(name, [instance]);
+    const known = found.get(binding);
+    if (!known) found.set(binding, [instance]);
     else if (!known.includes(instance)) known.push(instance);
   }
   return found;

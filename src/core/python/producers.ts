@@ -43,27 +43,33 @@ const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
   // Layers that are made in half precision: what is concatenated for them.
   [/\bcat(enate)?\(/, /Linear\([^\n]*(dtype=torch\.(half|b?float16)|\)\.(half|bfloat16|to)\()/],
   [/\b([iI]nterpolate|[uU]psample)\(/, /[aA]daptive_?[aA]vg_?[pP]ool/],
-  // Features of graphs given to their nodes.
-  [
-    /\[(\w+\.)?(batch|batch_\w+|\w+_batch|node2graph)\]/,
-    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
-  ],
-  // Both ends of an edge, joined.
-  [
-    /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?\]\s*,[^\n]*\b\k<of>\[/,
-    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph)\b/,
-  ],
-  // Both ends, under names of their own.
-  [
-    /^[ \t]*\w+[ \t]*=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/m,
-    /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph|nEdges|num_edges|n_edges)\b/,
-  ],
 ];
+/** What texts that speak of graphs make copies by. */
+const OF_GRAPHS: readonly RegExp[] = [
+  // Features of graphs given to their nodes.
+  /\[(\w+\.)?(batch|batch_\w+|\w+_batch|node2graph)\]/,
+  // Both ends of an edge, joined.
+  /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?\]\s*,[^\n]*\b\k<of>\[/,
+  // Both ends, under names of their own.
+  /^[ \t]*\w+[ \t]*=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/m,
+];
+const GRAPHS = /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph|nEdges|num_edges|n_edges)\b/;
 
 const produces = (text: string, whole: string): boolean =>
   PRODUCER.test(text) ||
   PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
-  WIDER.some(([has, file]) => has.test(text) && file.test(whole));
+  WIDER.some(([has, file]) => has.test(text) && hasIn(whole, file)) ||
+  (hasIn(whole, GRAPHS) && OF_GRAPHS.some((pattern) => pattern.test(text)));
+
+/** The functions of a file are asked one after another. */
+const last = { whole: '', has: new Map<RegExp, boolean>() };
+
+function hasIn(whole: string, pattern: RegExp): boolean {
+  if (last.whole !== whole) Object.assign(last, { whole, has: new Map() });
+  const known = last.has.get(pattern) ?? pattern.test(whole);
+  last.has.set(pattern, known);
+  return known;
+}
 
 /** Can any function of a file with this text make a replica? If not, and what it imports cannot, no parse is needed. */
 export const mayProduceReplicas = (text: string): boolean => produces(text, text);
