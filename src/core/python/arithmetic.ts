@@ -78,10 +78,14 @@ const isParameter = (v: Value): boolean => v.kind === 'unknown' && !v.foreign &&
 
 const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
 
-/** `arange(n) // r`: many positions to one row; of a permutation, and by `%`, not those beside each other. */
+/** `arange(n) // r`: many positions to one row. Of what was sorted or chosen by its values, as parents of beams, nothing is said. */
 function foldedIndex(t: Tensor, operator: string, place: ReturnType<typeof placeOf>): Tensor {
-  const map = operator === '//' && t.index.kind !== 'one-to-one' ? 'blocks' : 'indexed';
-  return tensor(t.shape, { content: 'index', index: { kind: 'many-to-one', evidence: 'strong', map }, place });
+  const map = operator === '//' ? 'blocks' : 'indexed';
+  return tensor(t.shape, {
+    content: 'index',
+    ...(t.index.kind !== 'one-to-one' && { index: { kind: 'many-to-one', evidence: 'strong', map } }),
+    place,
+  });
 }
 
 function intArithmetic(a: Dim, b: Dim, operator: string): Dim {

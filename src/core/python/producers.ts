@@ -53,13 +53,16 @@ const OF_GRAPHS: readonly RegExp[] = [
   // Both ends, under names of their own.
   /^[ \t]*\w+[ \t]*=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/m,
 ];
+const GRAPH_WORDS = ['edge', 'scatter', 'radius_graph', 'torch_geometric', 'nEdges'];
 const GRAPHS = /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph|nEdges|num_edges|n_edges)\b/;
 
 const produces = (text: string, whole: string): boolean =>
   PRODUCER.test(text) ||
   PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
   WIDER.some(([has, file]) => has.test(text) && hasIn(whole, file)) ||
-  (hasIn(whole, GRAPHS) && OF_GRAPHS.some((pattern) => pattern.test(text)));
+  (isOfGraphs(whole) && OF_GRAPHS.some((pattern) => pattern.test(text)));
+
+const isOfGraphs = (whole: string): boolean => GRAPH_WORDS.some((word) => whole.includes(word)) && hasIn(whole, GRAPHS);
 
 /** The functions of a file are asked one after another. */
 const last = { whole: '', has: new Map<RegExp, boolean>() };
