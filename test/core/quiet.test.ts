@@ -142,8 +142,11 @@ class Tree(nn.Module):
         self.w = nn.Linear(16, 16)
 
     def forward(self, hidden, scores, k):
-        best = torch.topk(scores.view(-1), k).indices
-        return self.w(hidden[best // k])
+        scores = scores[:, None].expand(-1, k)
+        best = torch.topk(scores.reshape(-1), k, dim=-1)
+        index, chosen = best.indices, best.values
+        parents = index // k
+        return self.w(hidden[:, parents])
 `,
   'the same where the end of a part is counted by a tensor': `
 class Moe(nn.Module):
