@@ -32,8 +32,7 @@ export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: 
 }
 
 /** `load_model(options)`, by which a script makes what it hands to others. */
-const MAKES_MODEL =
-  /^_*(load|build|create|make|get|init(ialize)?|setup)_(\w+_)?(model|net|network|agent|policy|encoder|decoder)$/;
+const MAKES_MODEL = /^_*(load|build|create|make|get|init(ialize)?|setup)_(\w+_)?(model|net|network|agent|policy)$/;
 
 /** Methods of a mixin make the layers of the module that it is mixed into. */
 function isOfModule(owner: ClassModel, self: Value | null, frame: Frame, project: Project): boolean {
