@@ -135,6 +135,21 @@ class Moe(nn.Module):
             start += count
         return torch.cat(outputs)
 `,
+  'an identity and zeros that poses begin with': `
+class Pose(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, points, steps):
+        r = torch.eye(3).to(points).view(1, 3, 3).expand(points.size(0), 3, 3).contiguous()
+        t = torch.zeros(1, 3).to(points).view(1, 3, 1).repeat(points.size(0), 1, 1)
+        for i in range(steps):
+            turn, shift = self.net(points)
+            t = torch.bmm(turn, t) + shift
+            r = torch.bmm(turn, r)
+        return r, t
+`,
   'parents of the best of all beams': `
 class Tree(nn.Module):
     def __init__(self):

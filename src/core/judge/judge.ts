@@ -174,6 +174,7 @@ function matchOf(
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
+  if (code === 'IKB301' && isInitial(first, replica.of)) return null;
   const isNarrow = valueOf(contracted) === null ? isPlace(first) : (valueOf(contracted) ?? Infinity) < NARROW;
   if (isNarrow && isAddend(hit, operand)) return null;
   const when = independent(needed(candidate.when, ways));
@@ -267,6 +268,10 @@ const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
 const MOST_ADDENDS = 5;
 const isStream = (form: LinearForm | null): boolean =>
   form?.blocks.some(({ terms }) => terms.length > MOST_ADDENDS && terms.some((term) => term.replicated)) ?? false;
+
+/** Identities and zeros that products begin with. */
+const isInitial = ({ sourceExpression }: ReplicaFact, { uniform }: Tensor): boolean =>
+  uniform || /^(\w+\.)?(eye|zeros|ones)\(/.test(sourceExpression?.text ?? '');
 
 /** Coordinates by their name. */
 const isPlace = ({ sourceExpression }: ReplicaFact): boolean =>

@@ -36,7 +36,7 @@ import { type Args, type Scope, type Value, name as nameOf } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that call what makes layers that make layers: each only when something asks for one of its layers. */
-const MAX_BUILDING_DEPTH = 9;
+const MAX_BUILDING_DEPTH = 8;
 const MAX_STEPS = 40_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
