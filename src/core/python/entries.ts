@@ -215,8 +215,11 @@ function moduleMakers(
   names: ReadonlyMap<string, Binding>,
   project: Pick<Project, 'mayInherit'>,
 ): readonly Maker[] {
+  // Scripts and tests that only call a model have no product of their own to bring its result to.
+  let isOwn: boolean | undefined;
+  const isAsked = (instance: string): boolean => instance.startsWith('self.') || (isOwn ??= PRODUCT.test(text));
   return [...instancesIn(text, names)].flatMap(([binding, instances]): readonly Maker[] => {
-    const called = instances.filter((instance) => calls(text, instance));
+    const called = instances.filter((instance) => isAsked(instance) && calls(text, instance));
     return called.length > 0 && project.mayInherit(binding, 'forward')
       ? called.map((call) => ({ call, binding, member: 'forward' }))
       : [];
@@ -240,6 +243,7 @@ function instancesIn(text: string, names: ReadonlyMap<string, Binding>): Readonl
   return found;
 }
 
+const PRODUCT = /\b(Linear|matmul|bmm|einsum|addmm|scaled_dot_product_attention|MultiheadAttention|GRU|LSTM)\(/;
 const MADE = /=[ \t]*([A-Z]\w*)\(/g;
 
 const SELF_CALL = /\bself\.(\w+)\(/g;

@@ -51,7 +51,7 @@ const OF_GRAPHS: readonly RegExp[] = [
   // Both ends of an edge, joined.
   /\b(?:cat|concat)\(\s*[[(]\s*(?<of>[\w.]+)\[(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?\]\s*,[^\n]*\b\k<of>\[/,
   // Both ends, under names of their own.
-  /^[ \t]*\w+[ \t]*=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/m,
+  /=[ \t]*(?<rows>[\w.]+)\[(?:idx_[st]|(?:\w+_)?(?:i|j|src|dst|rows?|cols?|sources?|targets?|senders?|receivers?)(?:_?(?:idx|index|inds?|ids?))?)\][^\n]*\n[ \t]*\w+[ \t]*=[ \t]*\k<rows>\[/,
 ];
 const GRAPH_WORDS = ['edge', 'scatter', 'radius_graph', 'torch_geometric', 'nEdges'];
 const GRAPHS = /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_graph|nEdges|num_edges|n_edges)\b/;
@@ -62,17 +62,18 @@ const produces = (text: string, whole: string): boolean =>
   WIDER.some(([has, file]) => has.test(text) && hasIn(whole, file)) ||
   (isOfGraphs(whole) && OF_GRAPHS.some((pattern) => pattern.test(text)));
 
-const isOfGraphs = (whole: string): boolean => GRAPH_WORDS.some((word) => whole.includes(word)) && hasIn(whole, GRAPHS);
-
-/** The functions of a file are asked one after another. */
+/** Of the text that was asked about last, since the functions of a file are asked about one after another. */
 const last = { whole: '', has: new Map<RegExp, boolean>() };
 
-function hasIn(whole: string, pattern: RegExp): boolean {
+function hasIn(whole: string, pattern: RegExp, test = (): boolean => pattern.test(whole)): boolean {
   if (last.whole !== whole) Object.assign(last, { whole, has: new Map() });
-  const known = last.has.get(pattern) ?? pattern.test(whole);
+  const known = last.has.get(pattern) ?? test();
   last.has.set(pattern, known);
   return known;
 }
+
+const isOfGraphs = (whole: string): boolean =>
+  hasIn(whole, GRAPHS, () => GRAPH_WORDS.some((word) => whole.includes(word)) && GRAPHS.test(whole));
 
 /** Can any function of a file with this text make a replica? If not, and what it imports cannot, no parse is needed. */
 export const mayProduceReplicas = (text: string): boolean => produces(text, text);
