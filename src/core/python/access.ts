@@ -1,5 +1,6 @@
 /** Seeing a value as what an operator needs: a tensor, a size, a list of values. */
-import { type Dim, ONE, constant, onlySymbol, symbol, valueOf } from '../tensor/dim';
+import { type Dim, ONE, constant, isOne, onlySymbol, symbol, valueOf } from '../tensor/dim';
+import type { Size } from '../tensor/replicate';
 import { UNKNOWN_SHAPE, dimAt, exactShape, freshId, tensor, unknownDim } from '../tensor/shape';
 import type { IndexKind, Place, Tensor } from '../tensor/value';
 import type { HeapItem } from './heap';
@@ -170,3 +171,11 @@ export function allocate(item: HeapItem, frame: Frame): Value {
   frame.state.heap.set(id, item);
   return { kind: 'ref', id };
 }
+
+/** What `expand` and `repeat` are given for an axis: -1 and 1 leave it as it is. */
+export const expandSize = (value: Value): Size => (asNumber(value) === -1 ? 'keep' : asDim(value));
+export const repeatSize = (value: Value): Size => (isOne(asDim(value)) ? 'keep' : asDim(value));
+
+/** Positions of a search or a sort: each is there once. */
+export const uniqueIds = (place: Place): Tensor =>
+  tensor(UNKNOWN_SHAPE, { content: 'index', index: { kind: 'one-to-one' }, place });

@@ -1,7 +1,7 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, constant, isOne } from '../tensor/dim';
 import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
-import { type Size, expand, expandLeading, expandLike, repeat, repeatLeading } from '../tensor/replicate';
+import { expand, expandLeading, expandLike, repeat, repeatLeading } from '../tensor/replicate';
 import { reshapeLeading } from '../tensor/leading';
 import { applyReshape } from '../tensor/reshape';
 import {
@@ -29,7 +29,10 @@ import {
   asQuotient,
   asSizes,
   asTensor,
+  expandSize,
   placeOf,
+  repeatSize,
+  uniqueIds,
 } from './access';
 import { cast, isCast } from './casts';
 import { interleave } from './interleave';
@@ -393,10 +396,3 @@ const others = (args: Args, run: Run): Tensor[] =>
         ? (asTensor(v, run) ?? [])
         : [],
   );
-
-export const expandSize = (value: Value): Size => (asNumber(value) === -1 ? 'keep' : asDim(value));
-export const repeatSize = (value: Value): Size => (isOne(asDim(value)) ? 'keep' : asDim(value));
-
-/** Positions of a search or a sort: each is there once. */
-const uniqueIds = (place: Place): Tensor =>
-  tensor(UNKNOWN_SHAPE, { content: 'index', index: { kind: 'one-to-one' }, place });

@@ -394,8 +394,7 @@ function moduleAttention(applied: Applied): Value {
 }
 
 function transformerLayer(applied: Applied, t: Tensor | null): Value {
-  const node = argumentNode(applied.args, 0, 'src');
-  const operand: Operand = { ...rowOperand(applied, t, 0), node };
+  const operand: Operand = { ...rowOperand(applied, t, 0), node: argumentNode(applied.args, 0, 'src') };
   emit(applied, 'multihead-attention', [operand], {});
   return tensor(t ? withoutReplicas(t.shape) : UNKNOWN_SHAPE, { place: placeOf(applied.node) });
 }
