@@ -12,8 +12,8 @@ export interface FileSource {
    */
   read(path: string): string | undefined;
   /**
-   * Files of the project whose text has `name(`, in a fixed order: those that may construct a class. Left out where the
-   * project's files are not known.
+   * Files of the project that may construct the class of that name, or that import the function, by their texts and in a fixed
+   * order. Left out where the project's files are not known.
    */
   naming?(name: string): readonly string[];
   /**
