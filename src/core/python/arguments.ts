@@ -217,8 +217,8 @@ function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): 
 
 /** A plain assignment may be there for the sake of another branch: it is a use only where there is no other. */
 function firstUse(node: Node | null, name: string, orAlias: boolean): Node | null {
-  // What is asserted of its sizes is no use.
-  if (!node || node.kind === 'assert_statement') return null;
+  // What is asserted of its sizes is no use, nor is a test of whether it is there.
+  if (!node || node.kind === 'assert_statement' || node.field === 'condition') return null;
   if (node.kind === 'identifier' && textOf(node) === name)
     return orAlias || node.field !== 'right' || node.parent?.kind !== 'assignment' ? node : null;
   for (const child of node.children) {

@@ -66,6 +66,19 @@ class Keys(MessagePassing):
         assert x_i.size(0) == edges.size(0)
         return self.key(torch.cat([x_i, edges], dim=1))  #! IKB304 -> key  #= key
 `,
+  'an end that may be missing': `
+from torch_geometric.nn import MessagePassing
+class Points(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='max')
+        self.local = nn.Linear(d + 3, d)
+    def forward(self, x, pos, edge_index):
+        return self.propagate(edge_index, x=x, pos=pos)
+    def message(self, x_j, places):
+        if x_j is not None:
+            places = torch.cat([x_j, places], dim=1)  #! IKB304 -> local
+        return self.local(places)  #= local
+`,
   'ends whose features are kept in tuples': `
 from torch_geometric.nn import MessagePassing
 def joined(*parts, dim=-1):
