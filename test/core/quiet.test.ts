@@ -135,6 +135,18 @@ class Moe(nn.Module):
             start += count
         return torch.cat(outputs)
 `,
+  'differences of nodes to which each edge adds what is its own': `
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.place = nn.Linear(3, 16)
+        self.weigh = nn.Linear(16, 16)
+
+    def forward(self, alpha, pos, edge_index):
+        row, col = edge_index
+        delta = self.place((pos[row] - pos[col]).norm(dim=-1, keepdim=True).expand(-1, 3) * 2)
+        return self.weigh(alpha[row] - alpha[col] + delta)
+`,
   'an identity and zeros that poses begin with': `
 class Pose(nn.Module):
     def __init__(self, net):

@@ -171,6 +171,7 @@ function matchOf(
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
   const form = isWhole ? formOf(event, operand) : null;
   if (code === 'IKB101' && isStream(form)) return null;
+  if (code === 'IKB304' && isAddedToEdges(form)) return null;
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
@@ -263,6 +264,10 @@ const isBatched = (hit: SinkHit, { value }: Operand, code: RuleCode): boolean =>
 const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
   via === 'block' &&
   (value.form?.blocks.some(({ terms }) => terms.length > 1 && terms.some((t) => t.factors.includes(carrier))) ?? false);
+
+/** What each edge has of its own is projected edge by edge anyway. */
+const isAddedToEdges = (form: LinearForm | null): boolean =>
+  form?.blocks.length === 1 && form.blocks.some(({ terms }) => terms.some((term) => !term.replicated));
 
 /** More is what a residual stream gathers on its way through layers, each of which works on all of it. */
 const MOST_ADDENDS = 5;

@@ -4,7 +4,7 @@ import { position } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { asHits } from './applied';
 import type { Frame, Run } from './run';
-import { unknown } from './state';
+import { possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import type { Args, Value } from './value';
 
@@ -34,7 +34,7 @@ export function callUnknown(args: Args, node: Node, frame: Frame, run: Run): Val
     const memory = MEMORY.test(keyword);
     if (!memory && (embeds || !EMBEDDINGS.test(keyword))) continue;
     const held = value.kind === 'ref' ? objectValues(value, frame) : [value];
-    for (const one of held.flatMap((v) => (v.kind === 'union' ? v.options.map((o) => o.value) : [v]))) {
+    for (const { value: one } of held.flatMap((v) => possible(v, frame.state.path))) {
       if (one.kind !== 'tensor') continue;
       const hits = asHits(
         memory ? hitsOf(one, -1).filter((hit) => keyword === 'memory' || !isSequence(hit, one)) : rowHitsOf(one, -1),

@@ -24,7 +24,9 @@ export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readon
   const found = paths.flatMap((path) => {
     const write = writeBehind(path, sink, scope);
     return write
-      ? [`no gradient is taken through the product, behind which line ${lineOf(write)} writes into \`${path}\``]
+      ? [
+          `no gradient is taken through the product, behind which line ${lineOf(write)} ${callOf(write) ? 'may write' : 'writes'} into \`${path}\``,
+        ]
       : [];
   });
   return found.slice(0, 1);

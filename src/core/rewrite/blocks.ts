@@ -104,7 +104,9 @@ function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], m
   const replicate = replicateOf(made.value);
   if (!replicate || !agrees(replicate, replicas, merged)) {
     const what =
-      made.value.kind === 'identifier' ? 'does not plainly hold one copy' : 'is not a copy in a form that is known';
+      made.value.kind === 'identifier'
+        ? 'does not get its copies by a statement of its own'
+        : 'is not a copy in a form that is known';
     refuse(`\`${shortly(made.value)}\` (line ${lineOf(made.value)}) ${what}`);
   }
   const text = sourceText(draft, replicate, made, operand);

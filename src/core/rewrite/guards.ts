@@ -23,7 +23,7 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   const { keyword } = match.sink;
   if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
   if (match.code === 'IKB102' && match.minor)
-    refuse('the copies are a few rows among others that the layer reads: to multiply them apart would gain nothing');
+    refuse('the copies are rows among others that the layer reads: to multiply them apart would take those apart, too');
   if ((acrossFunctions || inPlace) && !match.local) return;
   if (!match.local) refuse(elsewhere(match));
   const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
@@ -50,7 +50,7 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
 export function apartFrom(match: Match): string {
   if (!match.local) return elsewhere(match);
   const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
-  return `line ${multiplied} multiplies what comes from several branches, and only line ${copied} makes a copy`;
+  return `the copy of line ${copied} is made on a branch that line ${multiplied} does not stand on`;
 }
 
 /** `self.model.bert`, as it is called. */

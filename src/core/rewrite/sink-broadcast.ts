@@ -76,6 +76,10 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
   const step = match.path.find(({ node }) => node.start === made.value.start && node.end === made.value.end);
   const [argument, ...more] = call?.positional ?? [];
   if (!call || !step || !['row-wise', 'write'].includes(step.kind) || !argument || more.length > 0) {
+    if (made.value.kind === 'identifier')
+      refuse(
+        `\`${textOf(made.value)}\` (line ${lineOf(made.value)}) does not get its copies by a statement of its own`,
+      );
     refuse(`line ${lineOf(made.value)} stands between the copy and the product, and is not known to work row by row`);
   }
   return moveSource(match, draft, argument);

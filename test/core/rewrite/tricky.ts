@@ -148,7 +148,9 @@ const STAYS: readonly Tricky[] = [
 /** The product, and what is done behind it to what autograd keeps of it. */
 const kept = (line: number, name: string) => ({
   tier: 'suggestion' as const,
-  reason: new RegExp(`^No gradient is taken through the product, behind which line ${line} writes into \`${name}\``),
+  reason: new RegExp(
+    `^No gradient is taken through the product, behind which line ${line} (may write|writes) into \`${name}\``,
+  ),
   untrue: true as const,
 });
 
@@ -320,7 +322,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'no_grad around the copy',
     tier: 'none',
-    reason: /several branches/,
+    reason: /on a branch that/,
     forward: ['with torch.no_grad():', `    ${ROWS}`, `return ${SINK}`],
   },
   {
@@ -364,7 +366,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'a lambda’s default',
     tier: 'none',
-    reason: /does not plainly hold one copy/,
+    reason: /does not get its copies by a statement of its own/,
     forward: [ROWS, 'g = lambda u=u: u.sum()', `return ${SINK} + g()`],
   },
   {
@@ -547,7 +549,7 @@ const TEXT: readonly Tricky[] = [
   {
     title: 'two names for the copy',
     tier: 'none',
-    reason: /does not plainly hold one copy/,
+    reason: /does not get its copies by a statement of its own/,
     forward: ['u = v = user.repeat_interleave(n, dim=0)', `return ${SINK} + v.sum()`],
   },
 ];

@@ -201,6 +201,18 @@ module Points(d):
         at = torch.cat((place, places), dim=1)
         return self.fc(x + at)  #= fc
 `,
+  'memory that is copied for one of two calls': `
+module Captioner(decoder):
+    self.decoder = decoder
+    def generate(self, images, prompt, sample, beams):
+        if not sample:
+            images = images.repeat_interleave(beams, dim=0)  #! IKB201 -> search
+        given = {'encoder_hidden_states': images, 'use_cache': True}
+        if sample:
+            return self.decoder(prompt, **given)
+        else:
+            return self.decoder(prompt, num_beams=beams, **given)  #= search
+`,
   'prompts by the name of another batch': `
 module Pipeline(unet):
     self.unet = unet
