@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import sys
 import tempfile
 import unittest
 
@@ -13,6 +14,8 @@ FORMS = pathlib.Path(__file__).parents[3] / "src" / "bench" / "torch" / "forms.p
 
 
 def load():
+    # Run as a program, it finds the modules beside it.
+    sys.path.insert(0, str(FORMS.parent))
     spec = importlib.util.spec_from_file_location("forms", FORMS)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
