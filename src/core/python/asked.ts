@@ -80,11 +80,15 @@ const assigned = new WeakMap<Node, ReadonlyMap<string, readonly number[]>>();
 function assignedIn(scope: Node): ReadonlyMap<string, readonly number[]> {
   const known = assigned.get(scope);
   if (known) return known;
-  const targets = textOf(scope).matchAll(/(?<!\w)([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
+  // What a parameter is by default is no further value of it.
+  const from = childOf(scope, 'parameters')?.end ?? scope.start;
+  const targets = textOf(scope)
+    .slice(from - scope.start)
+    .matchAll(/(?<!\w)([A-Za-z_][\w.]*)\s*(?==[^=]|[-+*/]=|,[^=\n()]*=[^=])/g);
   const names = new Map<string, readonly number[]>();
   for (const match of targets) {
     const name = match[1] ?? '';
-    names.set(name, [...(names.get(name) ?? []), scope.start + match.index]);
+    names.set(name, [...(names.get(name) ?? []), from + match.index]);
   }
   assigned.set(scope, names);
   return names;

@@ -333,8 +333,10 @@ export function evaluateFile(
       const around = frameOf(model.file);
       let given: ReadonlyMap<string, Value> = new Map();
       budgeted(() => (given = networksPassed(model, project, around, run)));
-      if (given.size > 0) quiet.forget(known);
-      if (given.size > 0) evaluateBody(model, null, { given, heap: around.state.heap });
+      if (given.size > 0) {
+        quiet.forget(known);
+        evaluateBody(model, null, { given, heap: around.state.heap });
+      }
     }
     ({ isStuck } = outer);
   }

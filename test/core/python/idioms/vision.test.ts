@@ -204,7 +204,7 @@ module Points(d):
   'memory that is copied for one of two calls': `
 module Captioner(decoder):
     self.decoder = decoder
-    def generate(self, images, prompt, sample, beams):
+    def generate(self, images, prompt, sample=False, beams=3):
         if not sample:
             images = images.repeat_interleave(beams, dim=0)  #! IKB201 -> search
         given = {'encoder_hidden_states': images, 'use_cache': True}
