@@ -1,14 +1,9 @@
 """cuBLAS's algorithms for one product, as arms of the timing: PyTorch takes the first that cuBLAS proposes, which is seldom the fastest."""
 
-import sys
-from pathlib import Path
-
 import torch
 
-import timing
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "src/bench/torch"))  # the benchmark asks in the same way
-from cublas import Proposals  # noqa: E402
+import timing  # finds the benchmark's own modules, which asks in the same way
+from cublas import Proposals
 
 #: Which is the fastest depends on how warm the card is: so many of the fastest take part.
 KEPT = 3
@@ -25,5 +20,5 @@ def cublas_arms(weight, x, flops):
             arms.append((f"cuBLAS algorithm {number} of {len(proposals)}", by(number), flops))
         except RuntimeError:
             continue
-    times = timing.flush_loop(arms, rounds=12, warmup=2)
+    times = timing.flush_loop(arms, rounds=1)
     return sorted(arms, key=lambda arm: times[arm[0]])[:KEPT]

@@ -1,79 +1,66 @@
-"""Three regimes on a power-capped card: burst after idle, flushing the cache between launches, sustained. All arms take
-turns, so that drift hits them alike. Times are milliseconds; medians."""
+"""Times arms in the three regimes of `ikbo bench` (docs/benchmark.md), in turns like its own and by the same code: each arm once a round,
+burst and flush on a card that has rested. Times are milliseconds; medians over the rounds."""
 
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import torch
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "src/bench/torch"))
+from timer import Timer  # noqa: E402
+
 FLUSH_BYTES = 256 << 20
+IDLE_SECONDS = 0.3
+DISCARDED = 20
+SETTLE_SECONDS = 0.12
 
 
-def graph_of(run, launches):
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        for _ in range(launches):
-            run()
-    return graph
-
-
-def events(count):
-    return [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
-
-
-def flush_loop(arms, rounds=40, warmup=5):
-    scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    pairs = {name: events(rounds) for name, _, _ in arms}
-    graphs = {name: graph_of(run, 1) for name, run, _ in arms}
-    for i in range(rounds):
-        for name, _, _ in arms:
-            scratch.fill_(i)
-            begin, end = pairs[name][i]
-            begin.record()
-            graphs[name].replay()
-            end.record()
-        if i % 8 == 7:
-            torch.cuda.synchronize()
-    torch.cuda.synchronize()
-    return {name: statistics.median(b.elapsed_time(e) for b, e in pairs[name][warmup:]) for name, _, _ in arms}
-
-
-def replay_time(graph, launches):
-    begin, end = events(1)[0]
-    begin.record()
-    graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end) / launches
-
-
-def burst(arms, launches=20, rounds=3, idle=0.3):
-    graphs = {name: graph_of(run, launches) for name, run, _ in arms}
-    times = {name: [] for name, _, _ in arms}
+def turns(arms, rounds, turn):
+    """{arm: median over the rounds of turn(timer, name, call)}; the first turn of each arm does not count."""
+    timer = Timer(torch, torch.device("cuda", torch.cuda.current_device()))
+    calls = {name: (lambda i, run=run: run()) for name, run, _ in arms}
+    times = {name: [] for name in calls}
+    for name, call in calls.items():
+        call(0)
+        turn(timer, name, call, rest=False)
     for _ in range(rounds):
-        for name, _, _ in arms:
-            time.sleep(idle)
-            times[name].append(replay_time(graphs[name], launches))
+        for name, call in calls.items():
+            times[name].append(turn(timer, name, call, rest=True))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def sustained(arms, launches=20, seconds=0.6):
-    result = {}
-    for name, run, _ in arms:
-        graph = graph_of(run, launches)
-        once = replay_time(graph, launches) * launches * 1e-3
-        times = [replay_time(graph, launches) for _ in range(max(4, int(seconds / once)))]
-        result[name] = statistics.median(times[len(times) // 2 :])
-    return result
+def flush_loop(arms, rounds=5, counted=100):
+    def turn(timer, name, call, rest):
+        time.sleep(IDLE_SECONDS if rest else 0)
+        return timer.milliseconds(name, call, DISCARDED + counted, DISCARDED, FLUSH_BYTES)[0]
+
+    return turns(arms, rounds, turn)
 
 
-def measure(arms, regimes=("flush", "burst", "sustained")):
-    """{arm: {regime: ms, "tflops": on the flush loop}}"""
-    functions = {"flush": flush_loop, "burst": burst, "sustained": sustained}
+def burst(arms, rounds=5, launches=20):
+    def turn(timer, name, call, rest):
+        time.sleep(IDLE_SECONDS if rest else 0)
+        return timer.milliseconds(name, call, launches, 0, 0)[0]
+
+    return turns(arms, rounds, turn)
+
+
+def sustained(arms, rounds=5, launches=20):
+    def turn(timer, name, call, rest):
+        start = time.perf_counter()
+        while True:
+            last = timer.milliseconds(name, call, launches, 0, 0)[0]
+            if not rest or time.perf_counter() - start >= SETTLE_SECONDS:
+                return last
+
+    return turns(arms, rounds, turn)
+
+
+def measure(arms, regimes=("flush", "burst", "sustained"), counted=100):
+    """{arm: {regime: ms, "tflops": on the flush loop}}; `counted`: launches of the flush loop that count."""
+    functions = {"flush": lambda arms: flush_loop(arms, counted=counted), "burst": burst, "sustained": sustained}
     results = {name: {} for name, _, _ in arms}
     for regime in regimes:
         for name, ms in functions[regime](arms).items():

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "backend.h"
 #include "error.h"
@@ -91,15 +92,15 @@ Replay record(const std::shared_ptr<Scratch> &scratch, Issue issue, int32_t iter
     scratch->at_least(flush_bytes);
     return [scratch, issue = std::move(issue), iterations, flush_bytes] {
         using clock = std::chrono::steady_clock;
-        clock::duration total{};
+        std::vector<double> each;
         for (int32_t i = 0; i < iterations; ++i) {
             char *memory = scratch->at_least(flush_bytes);
             in_chunks(flush_bytes, [&](std::size_t at, std::size_t size) { std::memset(memory + at, i, size); });
             const auto start = clock::now();
             issue(i, nullptr);
-            total += clock::now() - start;
+            each.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
         }
-        return std::chrono::duration<double, std::milli>(total).count() / iterations;
+        return each;
     };
 }
 

@@ -63,7 +63,7 @@ class Recording {
     Recording(const Recording &) = delete;
     Recording &operator=(const Recording &) = delete;
 
-    double replay() {
+    std::vector<double> replay() {
         const CurrentContext current(context_->handle);
         const Driver &cuda = driver();
         const bool whole = pairs_.size() == 1 && scratch_ == 0;
@@ -71,13 +71,14 @@ class Recording {
         check(cuda.GraphLaunch(executable_, stream_), "launching the recorded graph");
         if (whole) check(cuda.EventRecord(pairs_[0][1], stream_), "recording an event");
         check(cuda.StreamSynchronize(stream_), "waiting for the recorded graph");
-        double total = 0;
+        std::vector<double> each;
         for (const auto &pair : pairs_) {
             float milliseconds = 0;
             check(cuda.EventElapsedTime(&milliseconds, pair[0], pair[1]), "reading a time");
-            total += milliseconds;
+            each.push_back(milliseconds);
         }
-        return total / iterations_;
+        if (whole) each.assign(static_cast<std::size_t>(iterations_), each[0] / iterations_);
+        return each;
     }
 
   private:

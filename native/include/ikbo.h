@@ -115,12 +115,14 @@ IKBO_API ikbo_status ikbo_synchronize(ikbo_device *device, void *stream);
 /* Timing. `issue` puts the work of one iteration on the stream and must not synchronize. CUDA: the iterations become one
  * graph and are timed with events; CPU: they are called and timed with a steady clock. Each iteration is preceded by
  * writing flush_bytes of scratch memory (0: none), which is not part of the time. `issue` and its context must outlive
- * the recording. Replay waits for the device and gives the mean time of one iteration. */
+ * the recording. Replay waits for the device and gives the mean time of one iteration; replay_each gives that of each iteration, in
+ * order, `milliseconds` having room for all of them (without a flush they are timed as a whole on CUDA: the mean, for each). */
 typedef struct ikbo_recording ikbo_recording;
 typedef ikbo_status (*ikbo_issue)(void *context, int32_t iteration, void *stream);
 IKBO_API ikbo_status ikbo_record(ikbo_device *device, ikbo_issue issue, void *context, int32_t iterations,
                                  size_t flush_bytes, ikbo_recording **out);
 IKBO_API ikbo_status ikbo_replay(ikbo_recording *recording, double *milliseconds);
+IKBO_API ikbo_status ikbo_replay_each(ikbo_recording *recording, double *milliseconds);
 IKBO_API void ikbo_recording_destroy(ikbo_recording *recording);
 
 typedef struct ikbo_map {

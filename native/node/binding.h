@@ -75,7 +75,7 @@ class Operation : public Napi::ObjectWrap<Operation> {
     ikbo_op *op_ = nullptr;
 };
 
-// Runs one operation with several sets of arguments in turn, or copies memory; replay() gives milliseconds.
+// Runs one operation with several sets of arguments in turn, or copies memory; replay() gives milliseconds, replayEach() those of each call.
 class Recording : public Napi::ObjectWrap<Recording> {
   public:
     static Napi::Function define(Napi::Env env);
@@ -85,9 +85,11 @@ class Recording : public Napi::ObjectWrap<Recording> {
   private:
     static ikbo_status issue(void *context, int32_t iteration, void *stream);
     Napi::Value replay(const Napi::CallbackInfo &info);
+    Napi::Value replay_each(const Napi::CallbackInfo &info);
     Napi::Value destroy(const Napi::CallbackInfo &info);
 
     DeviceHandle device_;
+    int32_t iterations_;
     Operation *operation_ = nullptr; // null: a copy from the first memory to the second
     std::vector<Args> args_;
     Memory *copy_from_ = nullptr, *copy_to_ = nullptr;

@@ -177,11 +177,13 @@ Napi::Value Operation::workspace_bytes(const Napi::CallbackInfo &info) {
 }
 
 Napi::Function Recording::define(Napi::Env env) {
-    return DefineClass(env, "Recording", {InstanceMethod<&Recording::replay>("replay"), InstanceMethod<&Recording::destroy>("destroy")});
+    return DefineClass(env, "Recording", {InstanceMethod<&Recording::replay>("replay"), InstanceMethod<&Recording::replay_each>("replayEach"),
+                                         InstanceMethod<&Recording::destroy>("destroy")});
 }
 
 // new Recording(device, { operation, args: [...] } | { from, to }, iterations, flushBytes)
-Recording::Recording(const Napi::CallbackInfo &info) : ObjectWrap(info), device_(device_argument(info, 0)) {
+Recording::Recording(const Napi::CallbackInfo &info)
+    : ObjectWrap(info), device_(device_argument(info, 0)), iterations_(static_cast<int32_t>(integer_argument(info, 2))) {
     const Napi::Object work = object_argument(info, 1);
     kept_.push_back(Napi::Persistent(work));
     if (work.Get("operation").IsObject()) {
@@ -193,8 +195,7 @@ Recording::Recording(const Napi::CallbackInfo &info) : ObjectWrap(info), device_
         copy_from_ = memory_of(work.Get("from"), "from");
         copy_to_ = memory_of(work.Get("to"), "to");
     }
-    check(info.Env(), ikbo_record(device_.get(), issue, this, static_cast<int32_t>(integer_argument(info, 2)),
-                                  static_cast<std::size_t>(integer_argument(info, 3)), &recording_));
+    check(info.Env(), ikbo_record(device_.get(), issue, this, iterations_, static_cast<std::size_t>(integer_argument(info, 3)), &recording_));
 }
 
 ikbo_status Recording::issue(void *context, int32_t iteration, void *stream) {
@@ -208,6 +209,12 @@ Napi::Value Recording::replay(const Napi::CallbackInfo &info) {
     double milliseconds = 0;
     check(info.Env(), ikbo_replay(recording_, &milliseconds));
     return Napi::Number::New(info.Env(), milliseconds);
+}
+
+Napi::Value Recording::replay_each(const Napi::CallbackInfo &info) {
+    auto each = Napi::Float64Array::New(info.Env(), static_cast<std::size_t>(iterations_));
+    check(info.Env(), ikbo_replay_each(recording_, each.Data()));
+    return each;
 }
 
 Napi::Value Recording::destroy(const Napi::CallbackInfo &info) {

@@ -1,8 +1,10 @@
 // The C ABI: validates, calls the device's backend, turns exceptions into a status and the thread's error text.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <variant>
 
@@ -229,7 +231,19 @@ ikbo_status ikbo_record(ikbo_device *device, ikbo_issue issue, void *context, in
 }
 
 ikbo_status ikbo_replay(ikbo_recording *recording, double *milliseconds) {
-    return guarded([&] { require(milliseconds, "milliseconds") = require(recording, "recording").replay(); });
+    return guarded([&] {
+        double &mean = require(milliseconds, "milliseconds");
+        const std::vector<double> each = require(recording, "recording").replay();
+        mean = std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
+    });
+}
+
+ikbo_status ikbo_replay_each(ikbo_recording *recording, double *milliseconds) {
+    return guarded([&] {
+        double *first = &require(milliseconds, "milliseconds");
+        const std::vector<double> each = require(recording, "recording").replay();
+        std::copy(each.begin(), each.end(), first);
+    });
 }
 
 void ikbo_recording_destroy(ikbo_recording *recording) { delete recording; }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ikbo.h"
 
@@ -26,8 +27,8 @@ template <class Args> struct Operator {
 
 using Issue = std::function<void(int32_t iteration, void *stream)>;
 
-// Replays a recorded sequence and returns the mean milliseconds of one iteration.
-using Replay = std::function<double()>;
+// Replays a recorded sequence and returns the milliseconds of each iteration.
+using Replay = std::function<std::vector<double>()>;
 
 struct Backend {
     ikbo_device_info info{};

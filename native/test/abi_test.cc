@@ -156,6 +156,12 @@ TEST(Abi, ReplaysARecording) {
     ASSERT_EQ(ikbo_replay(recording, &milliseconds), IKBO_OK);
     EXPECT_EQ(count.calls, 3);
     EXPECT_GE(milliseconds, 0);
+    double each[4] = {-1, -1, -1, -1};
+    ASSERT_EQ(ikbo_replay_each(recording, each), IKBO_OK);
+    EXPECT_EQ(count.calls, 6);
+    for (int i = 0; i < 3; ++i) EXPECT_GE(each[i], 0);
+    EXPECT_EQ(each[3], -1); // one for each iteration and no more
+    EXPECT_EQ(ikbo_replay_each(recording, nullptr), IKBO_INVALID);
     count.fails = true;
     EXPECT_EQ(ikbo_replay(recording, &milliseconds), IKBO_UNSUPPORTED);
     ikbo_recording_destroy(recording);

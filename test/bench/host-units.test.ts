@@ -1,25 +1,54 @@
-/** The host's arithmetic that needs no addon: calls per sample, flushed bytes, limits, notes, judging an output. */
+/** The host's arithmetic that needs no addon: turns, flushed bytes, limits, notes, judging an output. */
 import assert from 'node:assert/strict';
 import { errorOf, judge, limitOf, problemOf } from '../../src/bench/host/check';
 import type { OpenDevice } from '../../src/bench/host/environment';
 import { cacheNotes } from '../../src/bench/host/notes';
-import { callsPerSample, flushBytes } from '../../src/bench/host/sampler';
+import { flushBytes, turnOf } from '../../src/bench/host/sampler';
 import { completeRequest } from '../../src/bench/request';
+import type { Op, Regime } from '../../src/protocol/bench';
 
 const MiB = 2 ** 20;
 
-describe('bench calls per sample', () => {
-  it('are many for short calls and one for long ones, never none', () => {
+describe('bench turns', () => {
+  const lengths = [0, 1e-3, 0.1, 1, 10, 1e4];
+  const turns = (regime: Regime, kind: 'cpu' | 'cuda', op: Op = 'linear-compression') =>
+    lengths.map((milliseconds) => turnOf(regime, op, milliseconds, kind));
+  it('have many short calls and few long ones, never none', () => {
     for (const regime of ['burst', 'flush', 'sustained'] as const)
       for (const kind of ['cpu', 'cuda'] as const) {
-        const counts = [0, 1e-3, 0.1, 1, 10, 1e4].map((milliseconds) => callsPerSample(regime, milliseconds, kind));
+        const counts = turns(regime, kind).map(({ calls }) => calls);
         assert.deepEqual(
           counts,
           [...counts].sort((a, b) => b - a),
         );
-        assert.equal(counts.at(-1), 1);
-        assert.ok(counts[0]! > 1 && counts[0]! <= 50);
+        assert.equal(counts.at(-1), regime === 'flush' && kind === 'cuda' ? 6 : 1);
+        assert.ok(counts[0]! > 1 && counts[0]! <= 120);
       }
+  });
+  it('of the flushing loop on a GPU are 0.3 s of rest, 20 calls that do not count and 100 that do, of attention 60', () => {
+    assert.deepEqual(turnOf('flush', 'concat-linear', 0.05, 'cuda'), {
+      idle: 300,
+      calls: 120,
+      discarded: 20,
+      settle: 0,
+    });
+    assert.deepEqual(turnOf('flush', 'linear-compression', 3, 'cuda'), {
+      idle: 300,
+      calls: 120,
+      discarded: 20,
+      settle: 0,
+    });
+    assert.deepEqual(turnOf('flush', 'attention', 2, 'cuda'), { idle: 300, calls: 80, discarded: 20, settle: 0 });
+  });
+  it('always count more calls than they leave out', () => {
+    for (const { calls, discarded } of turns('flush', 'cuda')) assert.ok(discarded > 0 && calls >= 2 * discarded);
+  });
+  it('rest where the regime is that of a card that has rested', () => {
+    const idle = (regime: Regime, kind: 'cpu' | 'cuda') => turnOf(regime, 'attention', 1, kind).idle;
+    assert.deepEqual(
+      [idle('burst', 'cuda'), idle('burst', 'cpu'), idle('flush', 'cpu'), idle('sustained', 'cuda')],
+      [300, 300, 0, 0],
+    );
   });
 });
 

@@ -72,6 +72,8 @@ export type RecordedWork =
 export interface Recording {
   /** Mean milliseconds of one iteration. */
   replay(): number;
+  /** Milliseconds of each iteration; where nothing is flushed between them, CUDA gives the mean for each. */
+  replayEach(): Float64Array;
   destroy(): void;
 }
 

@@ -1,8 +1,8 @@
 /** A further child process as an opponent: questions and answers are JSON lines, one at a time. */
 import { spawn } from 'node:child_process';
-import type { DeviceInfo } from '../../protocol/bench';
+import type { DeviceInfo, Op, Regime } from '../../protocol/bench';
 import { lines } from '../wire';
-import { callsPerSample, IDLE_MILLISECONDS, pause, settleMilliseconds, type Sampler } from './sampler';
+import { pause, turnOf, type Sampler } from './sampler';
 
 /** torch.compile may take minutes on a cold cache; everything else is quick. */
 const PATIENCE_MILLISECONDS = 300_000;
@@ -66,23 +66,26 @@ export function startChild({ command, args, alive }: ChildCommand): JsonChild {
   return { ask, kill: () => void child.kill('SIGKILL') };
 }
 
-/** `question` is a sample to take; calls, bytes to flush and how long to repeat are added, as for the library's own arms. `once`: milliseconds of one call. */
-export function childSampler(
-  child: JsonChild,
-  question: Answer,
-  once: number,
-  kind: DeviceInfo['kind'],
-  flushedBytes: number,
-): Sampler {
+export interface ChildTimes {
+  /** Milliseconds of one call. */
+  readonly once: number;
+  readonly op: Op;
+  readonly kind: DeviceInfo['kind'];
+  readonly flushBytes: number;
+}
+
+/** `question` is a sample to take; the turn and the bytes to flush are added, the same as for the library's own arms. */
+export function childSampler(child: JsonChild, question: Answer, times: ChildTimes): Sampler {
+  const ask = (regime: Regime): Promise<Answer> => {
+    const turn = turnOf(regime, times.op, times.once, times.kind);
+    return child.ask({ ...question, ...turn, flushBytes: regime === 'flush' ? times.flushBytes : 0 });
+  };
   return {
+    prepare: async (regime) => void (await ask(regime)),
     async sample(regime) {
-      if (regime === 'burst') await pause(IDLE_MILLISECONDS);
-      const sample = {
-        calls: callsPerSample(regime, once, kind),
-        flushBytes: regime === 'flush' ? flushedBytes : 0,
-        settle: settleMilliseconds(regime, kind),
-      };
-      return numberOf(await child.ask({ ...question, ...sample }), 'milliseconds');
+      const { idle } = turnOf(regime, times.op, times.once, times.kind);
+      if (idle > 0) await pause(idle);
+      return numberOf(await ask(regime), 'milliseconds');
     },
     close: () => undefined,
   };

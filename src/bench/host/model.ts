@@ -2,13 +2,14 @@
 import { basename, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { RUNTIME_MISSING } from '../../protocol/onnx';
-import type { ModelLoaded, ModelQuestion, ModelRun } from '../../protocol/bench';
+import type { ModelLoaded, ModelQuestion, ModelRun, Op } from '../../protocol/bench';
 import { MODEL_AS_WRITTEN, type Arm } from '../arms';
 import { unavailable, type ReadyArm } from './arm-run';
 import { childSampler, numberOf, startChild, type JsonChild } from './json-child';
 
 export interface ModelOptions {
   readonly threads: number;
+  readonly op: Op;
   /** Of the CPU's caches. */
   readonly flushBytes: number;
   readonly alive: () => void;
@@ -61,14 +62,15 @@ function notesOf({ path, finding }: ModelRun, { version, sizes, refused }: Model
 async function readyModel(
   child: JsonChild,
   { version, refused, error, limit }: ModelLoaded,
-  { flushBytes }: ModelOptions,
+  { op, flushBytes }: ModelOptions,
   arm: Arm,
 ): Promise<ReadyArm> {
   const named = { ...arm, title: arm.title.replace('onnxruntime', `onnxruntime ${version}`) };
   const which = arm.id === MODEL_AS_WRITTEN ? 'original' : 'rewritten';
   if (which === 'rewritten' && refused !== null) return unavailable(named, refused);
   const first = await child.ask({ type: 'sample', which, calls: 3, flushBytes: 0, settle: 0 });
-  const sampler = childSampler(child, { type: 'sample', which }, numberOf(first, 'milliseconds'), 'cpu', flushBytes);
+  const times = { once: numberOf(first, 'milliseconds'), op, kind: 'cpu', flushBytes } as const;
+  const sampler = childSampler(child, { type: 'sample', which }, times);
   // The original is what the rewritten model is checked against.
   const check = which === 'original' ? null : { ok: true, error, limit, unwritten: 0 };
   return { arm: named, check, problem: null, peakBytes: null, sampler };

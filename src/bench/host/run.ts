@@ -44,6 +44,7 @@ export async function run(addon: Addon, request: BenchRequest, hooks: RunHooks):
     addon,
     device: opened.device,
     kind: opened.info.kind,
+    op: request.op,
     flushBytes: flushBytes(opened.info.kind, opened.cacheBytes),
   };
   await progress('making random data');
@@ -189,6 +190,7 @@ async function connectTorch(
       python,
       device: opened.info,
       threads: opened.units,
+      op: context.op,
       flushBytes: context.flushBytes,
       alive: () => void progress.repeat(),
     });
@@ -209,6 +211,7 @@ async function connectModel(
   try {
     return await startModel(model, {
       threads: onCpu ? opened.units : availableParallelism(),
+      op: context.op,
       flushBytes: onCpu ? context.flushBytes : flushBytes('cpu', 0),
       alive: () => progress.repeat(),
     });

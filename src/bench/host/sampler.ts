@@ -1,33 +1,52 @@
-/** Timing one arm in one regime: how many calls make a sample, and what happens between them. */
-import type { DeviceInfo, Regime } from '../../protocol/bench';
+/** One turn of an arm in a regime: how it rests, how many calls it makes, which of them count, and what happens between them. */
+import type { DeviceInfo, Op, Regime } from '../../protocol/bench';
+import { median } from '../stats';
 import type { Addon, Device, Operation, RecordedWork, Recording } from './addon';
 import type { Call } from './operands';
 
 /** One arm that can be timed. Samples are milliseconds per call. */
 export interface Sampler {
+  /** What a first turn would pay for: recordings, compiling, the search for the fastest of several forms. */
+  prepare(regime: Regime): Promise<void>;
   sample(regime: Regime): Promise<number>;
   close(): void;
 }
 
-export const IDLE_MILLISECONDS = 300;
-export const BURST_CALLS = 20;
-/**
- * Milliseconds of repeating after which a sample counts. A card at its power limit reaches its clock only then, and one arm's pause
- * would cool it for the next; the flushing loop of a CPU has no such state.
- */
-export function settleMilliseconds(regime: Regime, kind: DeviceInfo['kind']): number {
-  if (regime === 'burst') return 0;
-  return kind === 'cuda' ? 120 : regime === 'sustained' ? 30 : 0;
+export interface Turn {
+  /** Milliseconds of rest before it: no arm begins on a card that its neighbour in the round has warmed. */
+  readonly idle: number;
+  readonly calls: number;
+  /** The first so many of the calls do not count, and of the others the median does; 0: the mean of all. */
+  readonly discarded: number;
+  /** Milliseconds for which the calls are repeated; the last replay counts. */
+  readonly settle: number;
 }
 
-/** Calls in one sample, from the time of one. */
-export function callsPerSample(regime: Regime, milliseconds: number, kind: DeviceInfo['kind']): number {
-  const fitting = (target: number, most: number): number =>
-    Math.max(1, Math.min(most, Math.round(target / Math.max(milliseconds, 1e-3))));
-  if (regime === 'burst') return fitting(200, BURST_CALLS);
-  // Each call of the flushing loop is preceded by a write of the cache's size, which costs more than most calls.
-  if (regime === 'flush') return fitting(kind === 'cpu' ? 1 : 10, kind === 'cpu' ? 4 : 20);
-  return fitting(20, 50);
+const IDLE_MILLISECONDS = 300;
+const BURST_CALLS = 20;
+const DISCARDED_CALLS = 20;
+/** Calls of the flushing loop that count, on a GPU. Those of attention are the longer ones. */
+const COUNTED_CALLS: Readonly<Record<Op, number>> = { 'concat-linear': 100, 'linear-compression': 100, attention: 60 };
+/** What one turn of the flushing loop may take: a call of more than 5 ms makes fewer. */
+const LOOP_MILLISECONDS = 600;
+const LEAST_CALLS = 6;
+
+/**
+ * A power-capped card answers three questions. burst: 20 calls on a card that has rested. flush: the loop that most benchmarks
+ * are, some 50 ms of {overwrite the cache, call} on a card that has rested, after its first calls. sustained: back to back
+ * until the limit of power has set in. A CPU has no such state, and its flushing loop takes longer than most calls.
+ * `milliseconds`: of one call.
+ */
+export function turnOf(regime: Regime, op: Op, milliseconds: number, kind: DeviceInfo['kind']): Turn {
+  const fitting = (target: number, least: number, most: number): number =>
+    Math.max(least, Math.min(most, Math.round(target / Math.max(milliseconds, 1e-3))));
+  const mean = { idle: 0, discarded: 0, settle: 0 };
+  if (regime === 'burst') return { ...mean, idle: IDLE_MILLISECONDS, calls: fitting(200, 1, BURST_CALLS) };
+  if (regime === 'sustained') return { ...mean, settle: kind === 'cuda' ? 120 : 30, calls: fitting(20, 1, 50) };
+  if (kind === 'cpu') return { ...mean, calls: fitting(1, 1, 4) };
+  const calls = fitting(LOOP_MILLISECONDS, LEAST_CALLS, DISCARDED_CALLS + COUNTED_CALLS[op]);
+  const discarded = Math.min(DISCARDED_CALLS, Math.floor(calls / 3));
+  return { idle: IDLE_MILLISECONDS, calls, discarded, settle: 0 };
 }
 
 /** Bytes written between calls of the flushing loop: beyond the last-level cache, as far as that is affordable. */
@@ -40,38 +59,39 @@ export interface SamplerContext {
   readonly addon: Addon;
   readonly device: Device;
   readonly kind: DeviceInfo['kind'];
+  readonly op: Op;
   readonly flushBytes: number;
 }
 
+/** `once`: milliseconds of one call. */
 export function nativeSampler(context: SamplerContext, operation: Operation, { args }: Call, once: number): Sampler {
-  return sampler(context, { operation, args }, once, () => operation.destroy());
-}
-
-/** Also for copies: `once` is the time of one call. */
-function sampler(context: SamplerContext, work: RecordedWork, once: number, destroy: () => void): Sampler {
-  const { addon, device, kind } = context;
+  const { addon, device, kind, op } = context;
   const recordings = new Map<Regime, Recording>();
+  const turn = (regime: Regime): Turn => turnOf(regime, op, once, kind);
   const recordingFor = (regime: Regime): Recording => {
     const known = recordings.get(regime);
     if (known) return known;
     const bytes = regime === 'flush' ? context.flushBytes : 0;
-    const recording = new addon.Recording(device, work, callsPerSample(regime, once, kind), bytes);
+    const recording = new addon.Recording(device, { operation, args }, turn(regime).calls, bytes);
     recordings.set(regime, recording);
     recording.replay(); // warm-up: first touches, caches of the driver
     return recording;
   };
   return {
+    prepare: (regime) => Promise.resolve(void recordingFor(regime)),
     async sample(regime) {
+      const { idle, discarded, settle } = turn(regime);
       const recording = recordingFor(regime);
-      if (regime === 'burst') await pause(IDLE_MILLISECONDS);
+      if (idle > 0) await pause(idle);
+      if (discarded > 0) return median([...recording.replayEach().subarray(discarded)]);
       const start = performance.now();
       let last = recording.replay();
-      while (performance.now() - start < settleMilliseconds(regime, kind)) last = recording.replay();
+      while (performance.now() - start < settle) last = recording.replay();
       return last;
     },
     close() {
       for (const recording of recordings.values()) recording.destroy();
-      destroy();
+      operation.destroy();
     },
   };
 }

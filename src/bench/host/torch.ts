@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DeviceInfo } from '../../protocol/bench';
+import type { DeviceInfo, Op } from '../../protocol/bench';
 import type { Ceilings } from './ceilings';
 import { childSampler, numberOf, startChild, type JsonChild } from './json-child';
 import type { Problem } from './problem';
@@ -25,6 +25,7 @@ export interface TorchOptions {
   readonly python: string;
   readonly device: DeviceInfo;
   readonly threads: number;
+  readonly op: Op;
   readonly flushBytes: number;
   /** Called while an answer takes long, so that the host shows a sign of life. */
   readonly alive: () => void;
@@ -84,7 +85,8 @@ async function torchSampler(
 ): Promise<Sampler> {
   const { kind } = options.device;
   const question = { type: 'sample', form };
-  const first = await python.ask({ ...question, calls: 3, flushBytes: 0, settle: 0 });
+  const first = await python.ask({ ...question, calls: 3, discarded: 0, flushBytes: 0, idle: 0, settle: 0 });
   if (kind === 'cuda' && first['captured'] !== true) notCaptured.add(form);
-  return childSampler(python, question, numberOf(first, 'milliseconds'), kind, options.flushBytes);
+  const { op, flushBytes } = options;
+  return childSampler(python, question, { once: numberOf(first, 'milliseconds'), op, kind, flushBytes });
 }
