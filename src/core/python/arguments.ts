@@ -217,8 +217,9 @@ function endOfMessage({ name, node, owner }: FunctionModel, parameter: string): 
 
 /** A plain assignment may be there for the sake of another branch: it is a use only where there is no other. */
 function firstUse(node: Node | null, name: string, orAlias: boolean): Node | null {
-  // What is asserted of its sizes is no use, nor is a test of whether it is there.
+  // What is asserted of its sizes is no use, nor is a test of whether it is there, or its name for what is assigned next.
   if (!node || node.kind === 'assert_statement' || node.field === 'condition') return null;
+  if (node.field === 'left' && node.parent?.kind === 'assignment') return null;
   if (node.kind === 'identifier' && textOf(node) === name)
     return orAlias || node.field !== 'right' || node.parent?.kind !== 'assignment' ? node : null;
   for (const child of node.children) {
@@ -236,7 +237,9 @@ function withStub(parameter: Parameter, stub: FunctionModel | null): Parameter {
 }
 
 const NUMERIC = /^(int|torch\.SymInt)$/;
-const PLAIN = /^(bool|str|float)$/;
+const PLAIN = /^(int|bool|str|float)$/;
+/** What may be missing, as may `n: int = None` that is asked for it, whatever its annotation says. */
+const OPTIONAL_PLAIN = /^(Optional\[(int|float|bool|str)\]|(int|float|bool|str) \| None)$/;
 /** A class by its name, also in quotes: `Net`, `"Net"`, `Optional["Net"]`. */
 const CLASS_TYPE = /^(?:Optional\[\s*)?["']?([A-Z]\w*)["']?(?:\]| \| None)?["']?$/;
 /** Layers that multiply whatever their sizes are. */
@@ -249,11 +252,12 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
   const typed = annotation === null ? null : tensorType(annotation);
   const dims = typed?.dims ?? stated;
   if (annotation !== null) {
-    if (/^(Optional\[(int|float|bool|str)\]|(int|float|bool|str) \| None)$/.test(annotation)) return unknown(name);
+    const isOptional = fallback?.kind === 'none' && PLAIN.test(annotation) && testedForNone(name, frame);
+    if (isOptional || OPTIONAL_PLAIN.test(annotation)) return unknown(name);
     if (NUMERIC.test(annotation)) return int(symbol(`${name}@p${frame.function?.node.start ?? 0}`));
-    if (/float/.test(annotation) && PLAIN.test(annotation)) return NUMBER;
-    if (/bool/.test(annotation) && PLAIN.test(annotation)) return TRUTH;
-    if (PLAIN.test(annotation)) return { kind: 'string', value: null };
+    if (annotation === 'float') return NUMBER;
+    if (annotation === 'bool') return TRUTH;
+    if (annotation === 'str') return { kind: 'string', value: null };
     if (FOREIGN_TYPE.test(annotation)) return unknown(name, true);
     const of = CLASS_TYPE.exec(annotation);
     const known = of?.[1] === undefined ? null : run.moduleNamed(of[1], frame.file);

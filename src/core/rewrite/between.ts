@@ -27,7 +27,7 @@ export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonl
     const call = callOf(node);
     if (!call || sink.start <= node.start) return;
     if (inner.some((edit) => edit.start <= node.start && node.end <= edit.end)) return;
-    const condition = conditionOf(call, names);
+    const condition = conditionOf(call, names, sink);
     if (condition !== null && !conditions.includes(condition)) conditions.push(condition);
   });
   return conditions;
@@ -90,7 +90,7 @@ function visitBetween(node: Node, from: number, to: number, see: (node: Node) =>
   }
 }
 
-function conditionOf(call: Call, names: Names): string | null {
+function conditionOf(call: Call, names: Names, sink: Node): string | null {
   const { writes, sets, unknown } = doingsOf(call);
   const line = lineOf(call.node);
   const reads = (map: ReadonlyMap<string, number>, name: string): boolean =>
@@ -103,7 +103,10 @@ function conditionOf(call: Call, names: Names): string | null {
   if (set !== undefined) refuse(`line ${line}: \`${shortly(call.callee)}\` may set \`${set}\` before it is read`);
   if (!unknown) return null;
   const given = [...(call.receiver ? [call.receiver] : []), ...call.positional, ...call.keywords.values()];
-  const name = given.flatMap(identifiersIn).find((one) => one !== 'self' && reads(names.variables, one));
+  // What the sink reads is not handed on to a call around it, which gets what the sink made.
+  const name = given
+    .flatMap((one) => identifiersIn(one, sink))
+    .find((one) => one !== 'self' && reads(names.variables, one));
   if (name !== undefined) return `\`${shortly(call.callee)}\` at line ${line} does not write into \`${name}\``;
   // A method that is not in the file may set what is read of `self`.
   const inherited = /^(self|super\(.*\))\.\w+$/.test(call.name);
@@ -113,7 +116,9 @@ function conditionOf(call: Call, names: Names): string | null {
     : null;
 }
 
-function identifiersIn(node: Node): readonly string[] {
+/** The variables in `node`, but for those in `except`. */
+function identifiersIn(node: Node, except: Node): readonly string[] {
+  if (node === except) return [];
   if (node.kind === 'identifier') return node.field === 'attribute' ? [] : [textOf(node)];
-  return node.children.flatMap(identifiersIn);
+  return node.children.flatMap((child) => identifiersIn(child, except));
 }

@@ -1,6 +1,6 @@
 /** The blocks of a concatenation as a rewrite sees them: free ones by their text, copied ones by source and map. */
 import type { Match, ReplicaFact } from '../judge/match';
-import { type Node, statementOf, lineOf } from '../python/syntax';
+import { type Node, scopeOf, statementOf, lineOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
 import { MOST_BLOCKS } from '../rules/bench-hint';
 import { conditionsOfDtypes, isWhole, mixedPrecision } from './dtypes';
@@ -73,12 +73,21 @@ const tailOf = ({ node, positional, keywords }: Call): string =>
 function readOperands(match: Match, draft: Draft) {
   const { form, sink } = match;
   const [between] = form?.between ?? [];
-  if (between && !sink.input) refuse(`line ${lineOf(between)} works on the concatenation before the product`);
+  if (between && !sink.input)
+    refuse(`\`${shortly(between)}\` (line ${lineOf(between)}) works on the concatenation before the product`);
   if (!form?.node || !sink.input) refuse('the blocks that are concatenated are not known');
   const made = tracedRows(match, sink.input);
   const call = callOf(made.value);
   if (!call || !['cat', 'concat', 'concatenate'].includes(call.method) || call.keywords.has('out')) {
-    refuse(`line ${lineOf(made.value)} stands between the concatenation and the product`);
+    const { file } = form.node;
+    const line = `line ${lineOf(form.node)}${file === sink.node.file ? '' : ` of ${file.path}`}`;
+    if (scopeOf(form.node) !== scopeOf(sink.node))
+      refuse(`the concatenation of ${line} is not made beside the product`);
+    const what =
+      made.value.kind === 'identifier'
+        ? 'does not get the concatenation by one statement that runs on every path to the product'
+        : 'stands between the concatenation and the product';
+    refuse(`\`${shortly(made.value)}\` (line ${lineOf(made.value)}) ${what}`);
   }
   const list = call.positional[0] ?? call.keywords.get('tensors') ?? null;
   const operands = sink.operands ?? elements(list);

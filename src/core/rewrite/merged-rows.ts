@@ -2,6 +2,7 @@
 import type { Match } from '../judge/match';
 import { type Node, textOf, lineOf } from '../python/syntax';
 
+import { shortly } from './edit';
 import { callOf, integer, isSize } from './expression';
 import { refuse } from './refusal';
 import { type Traced, trace } from './trace';
@@ -12,12 +13,13 @@ export interface Merged extends Traced {
 }
 
 /** From the input of a sink back to what is concatenated, through such a view. Refuses where anything else stands there. */
-export function tracedRows({ form, sink }: Match, input: Node): Merged {
+export function tracedRows({ form }: Match, input: Node): Merged {
   const made = trace(input);
   const [between, ...more] = form?.between ?? [];
   if (!between) return { ...made, merge: '' };
   const merged = between === made.value && more.length === 0 ? mergedRows(made.value) : null;
-  if (!merged) refuse(`line ${lineOf(between ?? sink.node)} works on the concatenation before the product`);
+  if (!merged)
+    refuse(`\`${shortly(between)}\` (line ${lineOf(between)}) works on the concatenation before the product`);
   const inner = trace(merged.tensor);
   return { value: inner.value, definitions: [...made.definitions, ...inner.definitions], merge: merged.merge };
 }

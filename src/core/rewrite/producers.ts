@@ -18,7 +18,7 @@ import {
   visit,
 } from './names';
 import { refuse } from './refusal';
-import type { Replicate } from './replicate';
+import { type Replicate, isLazy } from './replicate';
 import type { Traced } from './trace';
 
 /** A rewrite under construction. */
@@ -101,6 +101,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   const reader = made.definitions.map((d) => otherReader(draft, d)).find((r) => r !== undefined);
   const readsItself = occurrences(source, definition.name).length > 0;
   const removable = !reader && inside(use, draft.gone);
+  const stays = reader && !isLazy(replicate) ? reader : null;
   if (removable && more.length === 0 && (!isSimple(source) || disturbance(source, from, draft.at) !== null)) {
     requireBound(definition, draft.at);
     // What was a copy may now share memory with the source: nobody may write into that any more.
@@ -111,7 +112,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
     return definition.name;
   }
   if (!isView(source) || (readsItself && !removable)) {
-    if (reader) keep(draft, definition.name, reader);
+    if (stays) keep(draft, definition.name, stays);
     const name = hoist(draft, source, 'rows');
     requireUndisturbed(source, from, draft.at, 'writes');
     draft.edits.push(replace(source, name));
@@ -119,7 +120,7 @@ export function sourceText(draft: Draft, replicate: Replicate, made: Traced, use
   }
   requireUndisturbed(source, from, draft.at);
   if (removable) removeDefinitions(draft, made.definitions);
-  else if (reader) keep(draft, definition.name, reader);
+  else if (stays) keep(draft, definition.name, stays);
   return emit(draft, source) + suffix;
 }
 

@@ -259,3 +259,7 @@ export const ownReplicas = (replicate: Replicate, replicas: readonly ReplicaFact
 export const broadcasts = (replicate: Replicate, replicas: readonly ReplicaFact[]): boolean =>
   replicate.kind === 'expand' ||
   (replicate.kind === 'repeat' && ownReplicas(replicate, replicas).every((r) => r.map.kind === 'all'));
+
+/** A view of stride 0, which costs nothing where it stays. */
+export const isLazy = ({ kind, node }: Replicate): boolean =>
+  kind === 'expand' && ['expand', 'expand_as', 'broadcast_to', 'repeat'].includes(callOf(node)?.method ?? '');

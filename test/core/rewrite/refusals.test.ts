@@ -54,13 +54,26 @@ describe('what a split refuses, and what it makes a suggestion', () => {
   check('the copy is written in place', between('rows[:, 0] = 1.0'), null, null);
   check('a row count that changes', between('cand = cand[1:]'), 'none', /`cand` is bound again at line 13/);
   check('an unknown call as a statement', between('self.update(user)'), 'none', /line 13 may have side effects/i);
-  check('a print is harmless', between("print('rows', rows.shape)"), 'suggestion', /copy stays, because line 13/i);
-  check(
-    'a second reader',
-    { forward: [ROWS, `y = self.fc(${CAT})`, 'return y, rows'] },
-    'suggestion',
-    /line 14 reads `rows`/,
-  );
+  const written = 'rows = user.repeat_interleave(cand.shape[0], dim=0)';
+  for (const [what, line] of [
+    ['print', "print('rows', rows.shape)"],
+    ['closure that may read it later', 'self.debug = lambda: rows'],
+  ] as const) {
+    const reason = /copy stays, because line 13 reads `rows` too/i;
+    check(`a ${what}`, { forward: [written, line, product] }, 'suggestion', reason);
+    check(`a ${what}, of a view, which costs nothing`, { forward: [ROWS, line, product] }, 'safe', null);
+  }
+  for (const [copy, tier] of [
+    [written, 'suggestion'],
+    [ROWS, 'safe'],
+    ['rows = user.expand(cand.shape[0], -1).contiguous()', 'suggestion'],
+  ] as const)
+    check(
+      `a second reader of ${copy}`,
+      { forward: [copy, `y = self.fc(${CAT})`, 'return y, rows'] },
+      tier,
+      tier === 'safe' ? null : /line 14 reads `rows`/,
+    );
   check(
     'a name that is deleted later',
     { forward: [ROWS, `x = ${CAT}`, 'y = self.fc(x)', 'del x, rows', 'return y'] },
@@ -68,10 +81,29 @@ describe('what a split refuses, and what it makes a suggestion', () => {
     /line 15 reads `x`/,
   );
   check(
-    'a closure that may read it later',
-    { forward: [ROWS, 'self.debug = lambda: rows', product] },
+    'a concatenation on a branch',
+    { forward: [ROWS, 'x = rows', 'if flag:', `    x = ${CAT}`, 'return self.fc(x.reshape(-1, 7))'] },
+    'none',
+    /^`x` \(line 16\) does not get the concatenation by one statement that runs on every path/,
+  );
+  check(
+    'a concatenation in another function',
+    {
+      forward: [
+        'def joined(u, i):',
+        '    return torch.cat([u, i], dim=-1)',
+        ROWS,
+        'return self.fc(joined(rows, cand))',
+      ],
+    },
+    'none',
+    /^The concatenation of line 13 is not made beside the product/,
+  );
+  check(
+    'what only the product reads is not handed on to a call around it',
+    { forward: [`rows = user[cand_to_user]`, `return self.act(self.fc(${CAT}))`] },
     'suggestion',
-    /line 13 reads `rows`/,
+    /^(?!.*does not write into).*/,
   );
   check(
     'two statements on a line',
@@ -125,7 +157,7 @@ describe('what a split refuses, and what it makes a suggestion', () => {
       forward: [ROWS, `return self.fc(self.drop(${CAT}))`],
     },
     'none',
-    /line 14 (stands|works)/i,
+    /^`self\.drop\(torch\.cat\(.*` \(line 14\) works on the concatenation/,
   );
   check(
     'a hook',

@@ -17,6 +17,13 @@ describe('messages', () => {
   ];
   const long = "self.training and n is not None and self.mode == 'candidates'";
   check('name a short condition', branch('n > 1'), /\(when n > 1\)/);
+  for (const type of ['int', 'bool', 'Optional[int]', 'int | None'])
+    check(
+      `name what is asked of a parameter that may be missing: ${type}`,
+      branch('n is not None'),
+      /\(when n is not None\)/,
+      `user, item, n: ${type} = None`,
+    );
   check('cut none', branch(long), /`self\.fc` \(on some paths\);/);
   check(
     'say neither half of a long one',
