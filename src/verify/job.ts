@@ -2,6 +2,7 @@
 import { applyEdits } from '../core/edits';
 import type { Finding, Rewrite } from '../core/finding';
 import { bindingsOf } from '../core/python/bindings';
+import { keepsGradients } from '../core/rewrite/gradients';
 import { LETTER, NAME } from '../core/python/words';
 
 export interface Job {
@@ -26,6 +27,8 @@ export interface Job {
   readonly arguments: Readonly<Record<string, string>>;
   /** Null for the GPU if torch can use one, else the CPU. */
   readonly device: string | null;
+  /** False where the condition of the rewrite says that no gradient may be taken: then they are told, and decide nothing. */
+  readonly keepsGradients: boolean;
   /** Null for a file that is no notebook. */
   readonly cells: readonly CellStart[] | null;
 }
@@ -60,6 +63,21 @@ export interface DtypeRun {
   readonly maxError?: number | null;
   readonly problem?: string | null;
   readonly peakBytes?: readonly [number, number] | null;
+  /** Null or absent where the results already differ. */
+  readonly gradients?: GradientRun | null;
+}
+
+/** Gradients of the results, weighted by fixed random numbers, by the parameters and the floating-point arguments. */
+export interface GradientRun {
+  /** Why they were not compared; then nothing else is there. */
+  readonly skipped?: string;
+  /** How many were compared. */
+  readonly count?: number;
+  /** Largest absolute difference of any element; null when the rewritten code gives none. */
+  readonly maxError?: number | null;
+  /** Largest absolute value of any element, to hold the error against. */
+  readonly largest?: number;
+  readonly problem?: string | null;
 }
 
 export interface Missing {
@@ -77,6 +95,8 @@ export interface Answer {
   /** How peak memory was measured. */
   readonly memory?: string;
   readonly runs?: readonly DtypeRun[];
+  /** False where gradients decide nothing, as the condition of the rewrite says. */
+  readonly keepsGradients?: boolean;
   readonly missing?: readonly Missing[];
   readonly problem?: string;
   readonly noTorch?: boolean;
@@ -110,6 +130,7 @@ export function jobOf(
     sizes: { ...options.shapes, ...bindingsOf(comments).shapes, ...given.sizes },
     arguments: { ...shapesInComments(comments), ...given.arguments },
     device: given.device,
+    keepsGradients: keepsGradients(rewrite),
     cells,
   };
 }

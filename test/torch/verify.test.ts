@@ -86,6 +86,10 @@ describeTorch('ikbo verify', function () {
       assert.deepEqual(runs?.map(({ dtype }) => dtype), ['fp32', 'bf16']); // prettier-ignore
       const [before, after] = runs?.[0]?.peakBytes ?? [0, 0];
       assert.ok(after < before && after > 0, `${before} -> ${after}`);
+      for (const { gradients } of runs ?? []) {
+        assert.equal(gradients?.count, 4); // fc.weight, fc.bias, user, cand
+        assert.ok((gradients?.maxError ?? 1) < 0.01 * (gradients?.largest ?? 0), JSON.stringify(gradients));
+      }
     }
   });
   it('takes what the file states: comments, docstrings, annotations and defaults', async () => {
@@ -209,6 +213,59 @@ describeTorch('ikbo verify', function () {
     assert.equal(code, 2);
     assert.match(out, /does not run: .*\(on cuda:77; --device cpu runs it there\)/);
   });
+  it('a program that takes gradients is compared by them, too, in the precision that it computes in', async () => {
+    const steps = `
+m = Ranker(5, 2)
+for step in range(2):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=HALF):
+        m(torch.randn(3, 5), torch.randn(12, 2), 4).square().mean().backward()
+`;
+    for (const half of ['False', 'True']) {
+      write('m.py', `${RANKER}${steps.replace('HALF', half)}`);
+      const { code, results } = await answers('m.py:11', '--main', ...ONE);
+      assert.equal(code, 0, JSON.stringify(results));
+      assert.equal(results[0]?.runs?.[0]?.gradients?.count, 4);
+    }
+  });
+  it('a layer that has become wider is loaded with what was there', async () => {
+    write('m.py', `import torch
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(30, 8)
+
+    def forward(self, a, b):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.fc(torch.cat([a, b], dim=-1))
+`); // prettier-ignore
+    const { code, results } = await answers('m.py:12', '--arg', 'a=[5, 20]', '--arg', 'b=[5, 10]');
+    assert.deepEqual([code, results[0]?.rewrite], [0, 'pad-width'], JSON.stringify(results));
+  });
+  it('where the condition says that no gradient flows, other gradients are told and no fault', async () => {
+    const tower = `import torch
+
+
+def tower(user, w, b: int):
+    x = user.unsqueeze(0).expand(b, -1, -1)
+    y = x.to(torch.bfloat16)
+    return torch.softmax(y @ w.to(torch.bfloat16), -1)
+`;
+    write('m.py', tower);
+    const given = ['--arg', 'user=[7, 16]', '--arg', 'w=[16, 8]', '--shape', 'b=300'];
+    const { results } = await answers('m.py:5', ...given);
+    const cast = results.find(({ rewrite }) => rewrite === 'before-expand');
+    assert.deepEqual([cast?.ok, cast?.keepsGradients], [true, false], JSON.stringify(results));
+  });
+  it('code without gradients is compared by its results alone', async () => {
+    write('m.py', RANKER.replace('    def forward', '    @torch.no_grad()\n    def forward'));
+    const { code, out } = await verify('m.py:12', ...STATED, ...ONE);
+    assert.equal(code, 0, out);
+    assert.match(out, /no gradients: none flows to the results of the original/);
+    assert.match(out, /same results in evaluation mode; gradients were not compared$/m);
+  });
   it('says how to go on without PyTorch', async () => {
     write('m.py', RANKER);
     write('torch.py', 'raise ImportError("none here")\n');
@@ -236,6 +293,9 @@ describeTorch('ikbo verify', function () {
       [RANKER.replace('self.fc', 'self.f').replace('self.fc', 'self.f'), /other parameters/],
       [RANKER.replace('return self.fc', 'return self.fd'), /the rewritten code fails: AttributeError/],
       [RANKER.replace('return self', 'return (self').concat(', 1\n'), /cannot be imported: SyntaxError/],
+      [RANKER.replace('user.repeat', 'user.detach().repeat'), /gradient of user: is no longer there/],
+      [RANKER.replace('cat([u,', 'cat([u + cand.sum() - cand.detach().sum(),'), /gradient of cand: .* from fp64/],
+      [RANKER.replace('n, dim=0)', 'n, dim=0).requires_grad_(False).data.numpy(); u = torch.tensor(u)'), /gradient/],
     ];
     const jobs = wrong.map(([rewritten]): Job => ({ ...job, rewritten }));
     // One that needs a package which is not there is no result.
@@ -245,7 +305,8 @@ describeTorch('ikbo verify', function () {
     found.forEach(({ ok, problem, runs }, at) => {
       assert.equal(ok, false);
       assert.ok(runs, 'a wrong rewrite is a result');
-      assert.match(problem ?? runs?.[0]?.problem ?? '', wrong[at]?.[1] ?? /never/);
+      const run = runs?.[0];
+      assert.match(problem ?? run?.problem ?? run?.gradients?.problem ?? '', wrong[at]?.[1] ?? /never/);
     });
   });
   it('every rewrite of the examples, run as programs', async function () {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Finding, Rewrite } from '../../src/core/finding';
-import { jobOf, NOTHING_GIVEN, type Given } from '../../src/verify/job';
+import { jobOf, NOTHING_GIVEN, type Answer, type Given, type GradientRun } from '../../src/verify/job';
 import { runJobs } from '../../src/verify/run';
 import { answerLines } from '../../src/verify/text';
 import { engineForTests } from '../core/check';
@@ -90,6 +90,18 @@ describe('verification in words', () => {
       'fp32    max error 1.5e-7, peak memory 2.00 MB -> 1.50 kB',
       'bf16    not compared, the original does not run: RuntimeError: no',
     ]);
-    assert.equal(lines.at(-1), 'same results in evaluation mode, without gradients');
+    assert.equal(lines.at(-1), 'same results in evaluation mode; gradients were not compared');
+  });
+  it('shows gradients beside the results, and judges by them where the rewrite keeps them', () => {
+    const of = (gradients: GradientRun, more: Partial<Answer> = {}) =>
+      answerLines({ ok: true, runs: [{ dtype: 'fp32', maxError: 0, problem: null, gradients }], ...more });
+    const good = { count: 3, maxError: 2e-6, largest: 12.34, problem: null };
+    assert.equal(of(good)[2], 'fp32    max error 0, of 3 gradients 2.0e-6 (values to 12)');
+    assert.equal(of(good).at(-1), 'same results and gradients in evaluation mode');
+    const bad = { ...good, problem: 'gradient of fc.weight: is no longer there' };
+    assert.match(of(bad, { ok: false })[2] ?? '', /\(values to 12\); gradient of fc\.weight: is no longer there$/);
+    assert.match(of(bad, { ok: false }).at(-1) ?? '', /NOT the same gradients$/);
+    assert.match(of(bad, { keepsGradients: false }).at(-1) ?? '', /other gradients, as the condition says$/);
+    assert.equal(of({ skipped: 'none flows' })[2], 'fp32    max error 0, no gradients: none flows');
   });
 });

@@ -4,6 +4,7 @@ import { type Node, childOf, lineOf, statementOf, textOf } from '../python/synta
 import type { Written } from './decompose';
 import { replace } from './edit';
 import { type Call, callOf } from './expression';
+import { NO_GRADIENT } from './gradients';
 import { conditionsOf } from './guards';
 import { readersOf } from './names';
 import { draftFor, finished, sourceText } from './producers';
@@ -29,8 +30,7 @@ export function beforeExpand(match: Match): Written {
   const { file, start, end } = written.node;
   const small = sourceText(draft, replicate, made, operand);
   const text = replicate.apply(file.text.slice(start, operand.start) + small + file.text.slice(operand.end, end));
-  const gradient =
-    'no gradient flows through the cast, or its sum over the copies may be taken in the type after the cast';
+  const gradient = `${NO_GRADIENT} flows through the cast, or its sum over the copies may be taken in the type after the cast`;
   return {
     edits: finished(draft, [replace(written.node, text)]),
     conditions: [...(CASTS.has(written.method) ? [gradient] : []), ...conditionsOf(match), ...draft.stays],

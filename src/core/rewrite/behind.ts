@@ -11,6 +11,7 @@ import { type Call, callOf, unwrap } from './expression';
 import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
 import { overlap, pathOf } from './disturbance';
 import { addTo } from './file-index';
+import { NO_GRADIENT } from './gradients';
 
 /** Conditions for the tensors that the new text multiplies and that the function writes into afterwards. */
 export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readonly string[] {
@@ -25,7 +26,7 @@ export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readon
     const write = writeBehind(path, sink, scope);
     return write
       ? [
-          `no gradient is taken through the product, behind which line ${lineOf(write)} ${callOf(write) ? 'may write' : 'writes'} into \`${path}\``,
+          `${NO_GRADIENT} is taken through the product, behind which line ${lineOf(write)} ${callOf(write) ? 'may write' : 'writes'} into \`${path}\``,
         ]
       : [];
   });

@@ -6,7 +6,7 @@ null to choose), `script` (run the file as a program instead), `sizes`, `argumen
 (null: the GPU if there is one), `cells` (of a notebook, whose texts are its cells as one program: number and first line of
 each; else null).
 
-The answer has `ok`, `call` (what was run, as Python), `torch`, `python`, `runs` (one per dtype); or `missing` (arguments
+The answer has `ok`, `call` (what was run, as Python), `torch`, `python`, `runs` (one per dtype; errors of results and of gradients); or `missing` (arguments
 that could not be made, with ways to state them), or `problem` (one line, why nothing was compared). What user code prints
 goes to stderr. Compilers are off: the eager original is what the rewrite is held against.
 """

@@ -14,18 +14,26 @@ def distance(got, want):
     return float((got.double() - want.double()).norm()) if want.numel() else 0.0
 
 
-def allowance(before, exact, dtype):
+def allowance(before, exact, dtype, scale=1.0):
     """How far from `exact` (fp64) a reassociated result may be: a small multiple of the original's own distance, or some
-    roundings of terms of the size of the result, which may have cancelled (inputs are of the size of 1)."""
-    size = float(exact.double().norm()) + 0.25 * exact.numel() ** 0.5
+    roundings of terms of the size of the result, which may have cancelled (inputs are of the size of `scale`)."""
+    size = float(exact.double().norm()) + 0.25 * scale * exact.numel() ** 0.5
     return 2 * distance(before, exact) + 4 * torch.finfo(dtype).eps * size
 
 
-# Without a result in fp64: reassociation through a deep model, as a share of the result's norm, in roundings.
+# Without a result in fp64: reassociation through a deep model, as a share of the result's norm, in roundings, and what of
+# it is believed in half precision.
 ROUNDINGS = 1000
+SHARE_OF_HALF = 0.05
 
 
-def differs(before, after, exact, dtype):
+def without_truth(before, dtype, scale):
+    """How far from each other the results of two programs may be that compute in `dtype`."""
+    share = min(ROUNDINGS * torch.finfo(dtype).eps, SHARE_OF_HALF)
+    return share * (float(before.double().norm()) + 0.01 * scale * before.numel() ** 0.5)
+
+
+def differs(before, after, exact, dtype, scale=1.0):
     """Why `after` is not the same result as `before`, or None. `exact` is the original's in fp64, None where there is none."""
     if before.shape != after.shape or before.dtype != after.dtype:
         return f"{tuple(after.shape)} {after.dtype}, before {tuple(before.shape)} {before.dtype}"
@@ -35,8 +43,8 @@ def differs(before, after, exact, dtype):
         return None if torch.equal(before, after) else "other values"
     if exact is None:
         far = distance(after, before)
-        return None if far <= ROUNDINGS * torch.finfo(dtype).eps * float(before.double().norm()) else f"{far:.3g} apart"
-    if not distance(after, exact) <= allowance(before, exact, dtype):
+        return None if far <= without_truth(before, dtype, scale) else f"{far:.3g} apart"
+    if not distance(after, exact) <= allowance(before, exact, dtype, scale):
         return f"{distance(after, exact):.3g} from fp64, the original {distance(before, exact):.3g}"
     return None
 

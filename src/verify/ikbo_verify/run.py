@@ -12,21 +12,17 @@ from torch.utils._pytree import tree_map
 
 from ikbo_verify.arguments import arguments_of
 from ikbo_verify.compare import differs, largest_error, tensors
+from ikbo_verify.errors import Broken, Problem, describe
+from ikbo_verify.gradients import SEED, Ready, compare_gradients, taken, widened
 from ikbo_verify.load import load, module_name
 from ikbo_verify.memory import Peak, default_device, peak_bytes, source_of
 from ikbo_verify.notebook import futures_first, names_in, needed, place
+from ikbo_verify.precision import Coarsest
 from ikbo_verify.target import Reached, target_of
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-SEED = 0
-
-
-class Problem(Exception):
-    """Why nothing was compared."""
-
-
-class Broken(Exception):
-    """The original runs and the rewritten file does not: that is a result."""
+# Of a program, from how many of its outermost calls gradients are taken.
+GRADIENT_CALLS = 8
 
 
 def verify(job):
@@ -42,11 +38,6 @@ def verify(job):
     except Broken as error:
         run = {"dtype": "both", "maxError": None, "problem": str(error), "peakBytes": None}
         return {"ok": False, "call": job["call"] or "the file", "memory": "not measured", "runs": [run]}
-
-
-def describe(error):
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:300]}"
 
 
 def versions(job, name):
@@ -131,6 +122,7 @@ class Call:
         cast = lambda value: round_to(value, dtype, run_dtype, device)
         arguments = tree_map(cast, self.values(self.arguments))
         callee = getattr(self.owner, self.function) if self.owner else getattr(self.module, self.function)
+        parameters = {}
         if self.construct is not None:
             given = self.values(self.construct)
             torch.manual_seed(SEED)
@@ -139,17 +131,13 @@ class Call:
                 if state is not None:
                     if list(instance.state_dict()) != list(state):
                         raise Broken("the rewritten class has other parameters: a checkpoint would not load")
-                    instance.load_state_dict(state)
+                    instance.load_state_dict(widened(state, instance.state_dict()))
                 instance = instance.eval().to(dtype).to(device, run_dtype)
             callee = instance if self.function in ("forward", "__call__") else getattr(instance, self.function)
             self.state = instance.state_dict() if isinstance(instance, torch.nn.Module) else None
-
-        def call():
-            torch.manual_seed(SEED)
-            with torch.no_grad():
-                return callee(**arguments)
-
-        return call
+            if isinstance(instance, torch.nn.Module):
+                parameters = {name: one for name, one in instance.named_parameters() if one.requires_grad}
+        return Ready(callee, arguments, parameters)
 
 
 def round_to(value, dtype, run_dtype, device):
@@ -175,8 +163,15 @@ def as_call(job):
     if not compared:
         elsewhere = "" if job["device"] == "cpu" else f" (on {job['device']}; --device cpu runs it there)"
         raise Problem(f"{calls[0].text()} does not run: {runs[0]['skipped']}{elsewhere}")
-    ok = all(run["problem"] is None for run in compared)
-    return {"ok": ok, "call": calls[0].text(), "memory": source_of(job["device"]), "runs": runs}
+    return {"call": calls[0].text(), "memory": source_of(job["device"]), **judgement(job, runs)}
+
+
+def judgement(job, runs):
+    """Gradients decide nothing where the condition of the rewrite says that none may be taken."""
+    keeps = job["keepsGradients"]
+    decide = [run for run in runs if "maxError" in run]
+    decide += [run["gradients"] for run in decide if keeps and "problem" in (run.get("gradients") or {})]
+    return {"ok": all(run["problem"] is None for run in decide), "keepsGradients": keeps, "runs": runs}
 
 
 def compare(job, calls, label):
@@ -187,7 +182,7 @@ def compare(job, calls, label):
     try:
         call = original.prepare(dtype, False, device, None)
         state = original.state
-        with Reached(filename) as reached:
+        with Reached(filename) as reached, Coarsest(dtype) as coarsest:
             before = tensors(call())
     except Problem:
         raise
@@ -199,9 +194,10 @@ def compare(job, calls, label):
     if not before:
         raise Problem(f"{original.text()} returns no tensor to compare")
     try:
-        exact = tensors(original.prepare(dtype, True, device, None)())
+        truth = original.prepare(dtype, True, device, None)
+        exact = tensors(truth())
     except Exception:
-        exact = [None] * len(before)  # Code that insists on a dtype.
+        truth, exact = None, [None] * len(before)  # Code that insists on a dtype.
     try:
         again = rewritten.prepare(dtype, False, device, state)
         after = tensors(again())
@@ -212,9 +208,13 @@ def compare(job, calls, label):
     if len(before) != len(after):
         problem = f"{len(after)} tensors, {len(before)} before"
     else:
-        problem = first_difference(before, after, exact, dtype)
+        problem = first_difference(before, after, exact, coarsest.dtype)
+    error = largest_error(before, after)
+    del before, after, exact
     peaks = [peak_bytes(call, device), peak_bytes(again, device)]
-    return {"dtype": label, "maxError": largest_error(before, after), "problem": problem, "peakBytes": peaks}
+    wanted = [one and (lambda one=one: one.gradients(coarsest.dtype)) for one in (call, again, truth)]
+    gradients = None if problem else compare_gradients(*wanted, coarsest.dtype)
+    return {"dtype": label, "maxError": error, "problem": problem, "peakBytes": peaks, "gradients": gradients}
 
 
 def first_difference(before, after, exact, dtype):
@@ -225,7 +225,7 @@ def first_difference(before, after, exact, dtype):
 def as_script(job):
     """Runs the file as a program, before and after: what its outermost modules return is compared, as written."""
     sides = [run_script(job, label) for label in ("original", "rewritten")]
-    (before, reached, peaks), (after, _, peaks_after) = sides
+    (before, reached, peaks, old, dtype), (after, _, peaks_after, new, _) = sides
     device = max(peaks, key=peaks.get, default="cpu")
     first, last = job["broadcast"]
     if reached.isdisjoint(range(first, last + 1)):
@@ -235,15 +235,17 @@ def as_script(job):
     if len(before) != len(after):
         problem = f"{len(after)} tensors, {len(before)} before"
     else:
-        problem = first_difference(before, after, [None] * len(before), torch.float32)
+        problem = first_difference(before, after, [None] * len(before), dtype)
     peak_bytes = [peaks[device], peaks_after.get(device, 0)]
-    run = {"dtype": "as written", "maxError": largest_error(before, after), "problem": problem, "peakBytes": peak_bytes}
-    return {"ok": problem is None, "call": "the file as a program", "memory": source_of(device), "runs": [run]}
+    gradients = None if problem else compare_gradients(lambda: old, lambda: new, None, dtype)
+    run = {"dtype": "as written", "maxError": largest_error(before, after), "problem": problem, "peakBytes": peak_bytes, "gradients": gradients}
+    return {"call": "the file as a program", "memory": source_of(device), **judgement(job, [run])}
 
 
 def run_script(job, label):
-    """What the outermost module calls returned, the lines that ran, and by device the largest peak of one of those calls."""
-    depth, outputs, peaks = 0, [], {}
+    """What the outermost module calls returned, the lines that ran, by device the largest peak of one of those calls,
+    gradients of the first calls by name, and the coarsest type that was computed in."""
+    depth, count, outputs, peaks, gradients = 0, 0, [], {}, {}
     peak = None
 
     def enter(module, arguments):
@@ -254,18 +256,22 @@ def run_script(job, label):
             peak.__enter__()
 
     def leave(module, arguments, output):
-        nonlocal depth
+        nonlocal depth, count
         depth -= 1
         if depth == 0:
             peak.__exit__()
             peaks[peak.device] = max(peak.bytes, peaks.get(peak.device, 0))
             outputs.extend(tensor.detach().clone() for tensor in tensors(output))
+            count += 1
+            if count <= GRADIENT_CALLS:
+                gradients.update(of_program(count, module, arguments, tensors(output)))
 
     torch.manual_seed(SEED)
     own = sys.modules["__main__"]
     handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave)]
     try:
-        with Reached(f"{job['file']} ({label})") as reached, contextlib.redirect_stdout(io.StringIO()):
+        quiet = contextlib.redirect_stdout(io.StringIO())
+        with Reached(f"{job['file']} ({label})") as reached, Coarsest(torch.float32) as coarsest, quiet:
             load(job["file"], job[label], label, "__main__", futures_first)
     except (Exception, SystemExit) as error:
         if not (isinstance(error, SystemExit) and error.code in (None, 0)):
@@ -275,7 +281,17 @@ def run_script(job, label):
         for handle in handles:
             handle.remove()
         sys.modules["__main__"] = own
-    return outputs, reached.lines, peaks
+    return outputs, reached.lines, peaks, gradients, coarsest.dtype
+
+
+def of_program(count, module, arguments, results):
+    """Gradients of one call of a program, which goes on as if none had been taken."""
+    leaves = {**dict(module.named_parameters()), **{f"argument {i + 1}": one for i, one in enumerate(tensors(arguments))}}
+    leaves = {f"{name} in call {count}": one for name, one in leaves.items() if one.requires_grad}
+    try:
+        return {name: one if one is None else one.clone() for name, one in taken(results, leaves, torch.float32, keep=True).items()}
+    except RuntimeError:
+        return {}
 
 
 def device_of(module, arguments):
