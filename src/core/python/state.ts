@@ -101,9 +101,20 @@ export function joinHeaps(into: State, a: State, b: State, yes: Condition): void
   for (const id of new Set([...a.heap.since(into.heap).keys(), ...b.heap.since(into.heap).keys()])) {
     const left = a.heap.peek(id);
     const right = b.heap.peek(id);
-    const item = left && right ? (left === right ? left : eitherItem(left, right, yes, no)) : (left ?? right);
-    if (item) into.heap.set(id, item);
+    if (left && right) into.heap.set(id, left === right ? left : eitherItem(left, right, yes, no));
+    else if (left) into.heap.set(id, madeOn(left, yes));
+    else if (right) into.heap.set(id, madeOn(right, no));
   }
+}
+
+/** A list or dict that is made on one branch holds its copies on that branch alone. */
+function madeOn(item: HeapItem, condition: Condition): HeapItem {
+  const isCopy = (value: Value): boolean => value.kind === 'tensor' && carriesReplica(value);
+  if (item.kind === 'list' && item.items.some(isCopy))
+    return { ...item, items: item.items.map((one) => annotated(one, [condition])) };
+  if (item.kind === 'dict' && [...item.entries.values()].some(isCopy))
+    return { ...item, entries: new Map([...item.entries].map(([key, one]) => [key, annotated(one, [condition])])) };
+  return item;
 }
 
 /** A name bound on one branch only: code that reads it relies on that branch. */

@@ -24,6 +24,15 @@ describe('messages', () => {
       /\(when n is not None\)/,
       `user, item, n: ${type} = None`,
     );
+  for (const [kind, empty, full, read] of [
+    ['list', '[]', '[user.repeat_interleave(n, dim=0)]', 'parts + [item]'],
+    ['dict', "{'u': user}", "{'u': user.repeat_interleave(n, dim=0)}", "[parts['u'], item]"],
+  ] as const)
+    check(
+      `name the condition of a ${kind} that is made on a branch`,
+      [`parts = ${empty}`, 'if self.prefix:', `    parts = ${full}`, `return self.fc(torch.cat(${read}, dim=-1))`],
+      /`self\.fc` \(when self\.prefix\);/,
+    );
   check('cut none', branch(long), /`self\.fc` \(on some paths\);/);
   check(
     'say neither half of a long one',
