@@ -2,7 +2,15 @@
 import { AS_WRITTEN, armsFor, type Arm } from './arms';
 import { random } from './stats';
 import { BYTES_PER_ELEMENT, checkDims, copiedBytes, OPS } from '../protocol/dims';
-import type { BenchRequest, DeviceInfo, Dims, Dtype, Grouping, Op, Regime } from '../protocol/bench';
+import {
+  REGIMES,
+  type BenchRequest,
+  type DeviceInfo,
+  type Dims,
+  type Dtype,
+  type Grouping,
+  type Op,
+} from '../protocol/bench';
 
 export interface Plan {
   readonly request: BenchRequest;
@@ -30,7 +38,7 @@ export class PlanError extends Error {
 
 const DTYPES: readonly Dtype[] = ['fp32', 'fp16', 'bf16'];
 const GROUPINGS: readonly Grouping[] = ['uniform', 'uneven', 'unsorted'];
-const REGIMES: readonly Regime[] = ['burst', 'flush', 'sustained'];
+const REGIME_IDS = REGIMES.map(({ id }) => id);
 const LONGEST_SECONDS = 600;
 
 export function plan(request: BenchRequest, device: DeviceInfo, freeBytes: number): Plan {
@@ -56,9 +64,10 @@ function check({ op, dims, dtype, grouping, regimes, seconds, seed }: BenchReque
   if (!DTYPES.includes(dtype)) throw new PlanError(`There is no data type ${dtype}; ${DTYPES.join(', ')} exist.`);
   if (!GROUPINGS.includes(grouping))
     throw new PlanError(`There is no grouping ${grouping}; ${GROUPINGS.join(', ')} exist.`);
-  if (regimes.length === 0) throw new PlanError(`Choose a regime: ${REGIMES.join(', ')}.`);
+  if (regimes.length === 0) throw new PlanError(`Choose a regime: ${REGIME_IDS.join(', ')}.`);
   for (const regime of regimes)
-    if (!REGIMES.includes(regime)) throw new PlanError(`There is no regime ${regime}; ${REGIMES.join(', ')} exist.`);
+    if (!REGIME_IDS.includes(regime))
+      throw new PlanError(`There is no regime ${regime}; ${REGIME_IDS.join(', ')} exist.`);
   if (!(seconds > 0 && seconds <= LONGEST_SECONDS))
     throw new PlanError(`Seconds must be above 0 and at most ${LONGEST_SECONDS}.`);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new PlanError('The seed must be a whole number from 0.');

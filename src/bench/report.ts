@@ -2,7 +2,7 @@
 import { BROADCAST_EXCLUDED, AS_WRITTEN, CANDIDATE_ALONE } from './arms';
 import { bytes, milliseconds, significant, times } from './format';
 import { OPS } from '../protocol/dims';
-import type { ArmResult, BenchResult, Comparison, Regime } from '../protocol/bench';
+import { regimeText, type ArmResult, type BenchResult, type Comparison, type Regime } from '../protocol/bench';
 
 export function markdownReport(result: BenchResult): string {
   const { request, environment, warnings } = result;
@@ -28,6 +28,8 @@ export function markdownReport(result: BenchResult): string {
 function regimeTable(result: BenchResult, regime: Regime): string[] {
   return [
     `## ${regime}`,
+    '',
+    regimeText(regime)?.how ?? '',
     '',
     '| Arm | Time | 95 % interval | Against as written | GFLOP/s | GB/s | Memory | Error |',
     '| --- | --: | --: | --: | --: | --: | --: | --: |',

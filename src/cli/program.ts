@@ -1,6 +1,7 @@
 /** The `ikbo` command: options and help. What each subcommand does is in its own file. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../../package.json';
+import { REGIMES } from '../protocol/bench';
 import { bench, type BenchArguments } from './bench';
 import { check, FORMATS, type CheckArguments } from './check';
 import type { Context } from './context';
@@ -152,7 +153,10 @@ export async function program(context: Context, argv: readonly string[]): Promis
       ] as const),
     )
     .addOption(
-      new Option('--regime <regime>', 'rest between launches')
+      new Option(
+        '--regime <regime>',
+        `how calls follow each other. ${REGIMES.map(({ id, how }) => `${id}: ${how}`).join(' ')} all: the three of them.`,
+      )
         .choices(['burst', 'flush', 'sustained', 'all'] as const)
         .default('flush' as const),
     )

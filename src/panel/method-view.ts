@@ -1,6 +1,5 @@
 /** How to measure: device, data type, grouping, regime, time. */
-import type { DeviceInfo, Dtype, Grouping } from '../protocol/bench';
-import { REGIMES } from '../protocol/panel';
+import { REGIMES, type DeviceInfo, type Dtype, type Grouping } from '../protocol/bench';
 import { fill, h, setText } from './dom';
 import { deviceOf, dtypesOf } from './state';
 import { memo, type Dispatch, type View } from './view';
@@ -21,10 +20,10 @@ export function methodView(dispatch: Dispatch): View {
     ...GROUPINGS.map(({ id, title }) => h('option', { value: id }, title)),
   ) as HTMLSelectElement;
   const seconds = h('input', { id: 'seconds', type: 'number', min: 1, max: 600, step: 1 }) as HTMLInputElement;
-  const regimes = REGIMES.map(({ id, title, what }) => {
+  const regimes = REGIMES.map(({ id, title, what, how }) => {
     const box = h('input', { type: 'checkbox', id: `regime-${id}` }) as HTMLInputElement;
     box.addEventListener('change', () => dispatch({ type: 'regime', regime: id, on: box.checked }));
-    return { id, box, row: h('label.box', { title: what }, box, h('span', {}, h('b', {}, title), ` ${what}`)) };
+    return { id, box, row: h('label.box', { title: how }, box, h('span', {}, h('b', {}, title), ` ${what}`)) };
   });
   device.setAttribute('aria-describedby', deviceNote.id);
   device.addEventListener('change', () => dispatch({ type: 'device', id: device.value }));

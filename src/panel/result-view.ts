@@ -1,7 +1,7 @@
 /** One finished run: the answer, the warnings, the bars, the numbers, where they come from, and the way out. */
-import type { BenchResult, Regime } from '../protocol/bench';
+import { regimeText, type BenchResult, type Regime } from '../protocol/bench';
 import { OPS } from '../protocol/dims';
-import { REGIMES, type ExportFormat, type FromPanel } from '../protocol/panel';
+import type { ExportFormat, FromPanel } from '../protocol/panel';
 import { modelRowsOf, rowsOf, type ArmRow } from './arms';
 import { chart } from './chart';
 import { fill, h } from './dom';
@@ -109,19 +109,17 @@ function recordedNote({ environment: { device, date } }: BenchResult): HTMLEleme
 }
 
 function regimes(result: BenchResult, shown: Regime, dispatch: Dispatch): HTMLElement {
-  const titles = new Map(REGIMES.map(({ id, title, what }) => [id, { title, what }]));
-  if (result.request.regimes.length < 2)
-    return h('p.regime', {}, `Regime: ${shown}, ${titles.get(shown)?.what ?? ''}.`);
+  if (result.request.regimes.length < 2) return h('p.regime', {}, `Regime: ${shown}. ${regimeText(shown)?.how ?? ''}`);
   const buttons = result.request.regimes.map((id) =>
     h(
       'button.tab',
       {
         type: 'button',
         'aria-pressed': String(id === shown),
-        title: titles.get(id)?.what ?? '',
+        title: regimeText(id)?.how ?? '',
         onclick: () => dispatch({ type: 'showRegime', regime: id }),
       },
-      titles.get(id)?.title ?? id,
+      regimeText(id)?.title ?? id,
     ),
   );
   return h('div.tabs', { role: 'group', 'aria-label': 'Regime to show' }, ...buttons);

@@ -8,6 +8,43 @@ export type Op = 'concat-linear' | 'linear-compression' | 'attention';
 export type Dtype = 'fp32' | 'fp16' | 'bf16';
 export type Regime = 'burst' | 'flush' | 'sustained';
 
+export interface RegimeText {
+  readonly id: Regime;
+  readonly title: string;
+  /** A few words. */
+  readonly what: string;
+  /** A sentence, as it is measured on a GPU; a CPU is never at a limit of power. */
+  readonly how: string;
+}
+
+/** A GPU at its limit of power answers each differently, by up to 20 %. */
+export const REGIMES: readonly RegimeText[] = [
+  {
+    id: 'flush',
+    title: 'Flush',
+    what: 'the cache overwritten between calls: usual benchmark loops',
+    how:
+      'The cache is overwritten before every call. On a GPU each arm first rests for 0.3 s, makes 20 calls that do not count and ' +
+      '100 that do (attention: 60): tens of milliseconds, as in usual benchmark loops.',
+  },
+  {
+    id: 'burst',
+    title: 'Burst',
+    what: '20 calls after a rest: the highest clocks',
+    how: 'Up to 20 calls back to back after a rest of 0.3 s: the clock is still at its highest.',
+  },
+  {
+    id: 'sustained',
+    title: 'Sustained',
+    what: 'back to back: what the power limit allows',
+    how:
+      'Back to back without a rest; on a GPU the arms keep it at its limit of power, so what takes more energy is slower here than ' +
+      'in the other regimes, by up to 20 %.',
+  },
+];
+
+export const regimeText = (regime: Regime): RegimeText | undefined => REGIMES.find(({ id }) => id === regime);
+
 /** How candidates map to users: equal groups, groups drawn unevenly, or a random unsorted index. */
 export type Grouping = 'uniform' | 'uneven' | 'unsorted';
 

@@ -1,6 +1,6 @@
 /** Messages between the extension and the benchmark panel. Both sides are ours, so they are types without parsers, except
  * for what comes from the webview: the extension checks the request before it starts anything. */
-import type { BenchRequest, BenchResult, DeviceInfo, Dtype, Grouping, Op, Regime } from './bench';
+import type { BenchRequest, BenchResult, DeviceInfo, Dtype, Grouping, Op } from './bench';
 
 /** Something that can be measured: a finding of an open document, or a preset. */
 export interface Choice {
@@ -79,9 +79,3 @@ export type FromPanel =
   | { readonly type: 'copy'; readonly text: string }
   | { readonly type: 'trust' }
   | { readonly type: 'export'; readonly format: ExportFormat; readonly result: BenchResult };
-
-export const REGIMES: readonly { readonly id: Regime; readonly title: string; readonly what: string }[] = [
-  { id: 'flush', title: 'Flush', what: 'caches emptied between calls: what a serving process sees' },
-  { id: 'burst', title: 'Burst', what: 'after idle: the highest clocks' },
-  { id: 'sustained', title: 'Sustained', what: 'back to back: what the power limit allows' },
-];

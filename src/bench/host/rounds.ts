@@ -10,8 +10,8 @@ export interface RoundHooks {
   breathe(): Promise<void>;
 }
 
-/** The least and the greatest of six samples enclose the median with 97 %, of five with 94; more than the most say nothing new. */
-const LEAST_ROUNDS = 6;
+/** The least and the greatest of five samples enclose the median with 94 %, of four with 88; more than the most say nothing new. */
+const LEAST_ROUNDS = 5;
 const MOST_ROUNDS = 200;
 
 /** Samples by arm. Stops when the seconds are used up, but not before the least number of rounds. */

@@ -1,5 +1,5 @@
 /** A benchmark's result for a terminal. */
-import type { ArmResult, BenchResult, Comparison } from '../../protocol/bench';
+import { regimeText, type BenchResult, type Comparison, type Regime } from '../../protocol/bench';
 import { OPS } from '../../protocol/dims';
 
 /** A ceiling that an arm passes by less is that of the run's own spread. */
@@ -12,7 +12,7 @@ export function benchText(result: BenchResult): string {
     `${OPS[request.op].title}, ${request.dtype}, ${request.grouping}: ${dims.join(' ')}`,
     `${environment.device.name} (${environment.device.detail}), ${environment.date}`,
   ];
-  const tables = request.regimes.map((regime) => table(result.arms.filter((arm) => arm.regime === regime)));
+  const tables = request.regimes.map((regime) => table(regime, result));
   const ceilings = environment.ceilings;
   const tail = [
     ...(ceilings
@@ -29,8 +29,8 @@ export function benchText(result: BenchResult): string {
   return [...head, '', ...tables, '', ...tail].join('\n') + '\n';
 }
 
-function table(arms: readonly ArmResult[]): string {
-  const regime = arms[0]?.regime ?? '';
+function table(regime: Regime, { arms: all }: BenchResult): string {
+  const arms = all.filter((arm) => arm.regime === regime);
   const rows = arms.map((arm) => {
     if (!arm.timing) return [arm.title, arm.problem ?? 'not measured'];
     const { median, low, high } = arm.timing;
@@ -52,7 +52,9 @@ function table(arms: readonly ArmResult[]): string {
       .map((cell, at) => (at === 0 ? cell.padEnd(width) : row.length > 2 ? cell.padStart(widths[at] ?? 0) : cell))
       .join('  '),
   );
-  return [`median per call, 95 % interval (${regime})`, ...lines].join('\n');
+  return [`median per call, 95 % interval (${regime})`, ...lines, `${regime}: ${regimeText(regime)?.how ?? ''}`].join(
+    '\n',
+  );
 }
 
 function verdict({ base, arm, ratio, low, high, verdict: word, regime }: Comparison, result: BenchResult): string {
