@@ -261,9 +261,8 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     if (FOREIGN_TYPE.test(annotation)) return unknown(name, true);
     const of = CLASS_TYPE.exec(annotation);
     const known = of?.[1] === undefined ? null : run.moduleNamed(of[1], frame.file);
-    if (known) return run.instance(known, frame);
-    const layer = annotatedLayer(annotation, run, frame);
-    if (layer) return layer;
+    const module = known ? run.instance(known, frame) : annotatedLayer(annotation, run, frame);
+    if (module) return fallback?.kind === 'none' && testedForNone(name, frame) ? orNone(name, module) : module;
   }
   const isHandedIn = fallback === null || fallback.kind === 'none';
   if (frame.building && (annotation === null || /Module$/.test(annotation)) && isHandedIn) {
@@ -291,7 +290,11 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
   if (!typed && !dims) return unknown(name);
   const value = typedTensor(name, typed?.type ?? '', dims, run, frame);
   const optional = fallback?.kind === 'none' || /Optional|None/.test(annotation ?? '') || testedForNone(name, frame);
-  if (!optional) return value;
+  return optional ? orNone(name, value) : value;
+}
+
+/** What a parameter is where it is given. */
+function orNone(name: string, value: Value): Value {
   const is = { key: `${name} is None@parameter`, text: `${name} is None`, holds: true };
   return {
     kind: 'union',

@@ -323,4 +323,26 @@ module Match(a, b, p):
         u.requires_grad = True
         return self.fc(torch.cat([x, u], dim=-1))
 `,
+  'what follows an annotated cache that must not be given': `
+module Cache(size):
+    self.size = size
+    def update(self, k):
+        return k
+
+def spread(x, n):
+    b, s, h, d = x.shape
+    if n == 1:
+        return x
+    return x.unsqueeze(3).expand(b, s, h, n, d).reshape(b, s, h * n, d)  #! IKB202 -> attend
+
+module Backend(n):
+    self.n = n
+    def forward(self, q, k, v, cache: Optional[Cache] = None):
+        if cache is not None:
+            raise RuntimeError('no cache')
+        k = spread(k, self.n)
+        v = spread(v, self.n)
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+        return F.scaled_dot_product_attention(q, k, v)  #= attend
+`,
 });
