@@ -19,7 +19,10 @@ export function withoutVain(
     const own = rewrite.edits.length > 0 && rewrite.edits.every((edit) => edit.path === path);
     if (rewrite.id !== 'expand' || !own) return rewrite;
     const { findings } = check(applyEdits(text, rewrite.edits));
-    const left = findings.some(({ rule, line }) => rule === finding.rule && line === finding.line);
+    // With hints the view itself is found, too, which nothing writes out.
+    const left = findings.some(
+      ({ rule, line, materialized }) => materialized && rule === finding.rule && line === finding.line,
+    );
     return left ? { ...rewrite, tier: 'none', reason: REASON, edits: [] } : rewrite;
   };
   if (!analysis.findings.some(({ rewrites }) => rewrites.some(({ id, edits }) => id === 'expand' && edits.length > 0)))

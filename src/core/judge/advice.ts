@@ -2,7 +2,7 @@
 import type { SinkEvent } from '../python/run';
 import { type Node, enclosing, textOf } from '../python/syntax';
 import { type Dim, ZERO } from '../tensor/dim';
-import { attentionOf, sinkOf } from './facts';
+import { attentionOf, isHanded, sinkOf } from './facts';
 import type { Match } from './match';
 
 /** Elements that tensor cores read at a time: 16 bytes. */
@@ -33,13 +33,15 @@ export function adviceMatch(
   if (advice.code === 'IKB401' && (width === null || width % alignment === 0)) return null;
   const half = isHalf(node, itemSize) || (itemSize === null && advice.code === 'IKB401' && advice.half);
   const origin = advice.code === 'IKB401' ? advice.concatenation : node;
+  // Of a network that is handed in, another one may be as wide as it should.
+  const handed = operand.hits.flatMap(({ replica }) => replica.when).filter(isHanded);
   const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${alignment}`;
   return {
     code: advice.code,
     origin,
     // The math path repeats the heads itself. A width matters in half precision; without a word of that it is a hint only.
     written: advice.code === 'IKB203' ? node : half ? origin : null,
-    sink: sinkOf(event, operand),
+    sink: sinkOf(event, operand, handed),
     path: [{ node: origin, what: why, kind: 'origin' }],
     replicas: [],
     form: null,
@@ -58,7 +60,7 @@ export function adviceMatch(
       blockedBy: null,
     },
     when: [],
-    partly: false,
+    partly: handed.length > 0,
     first: false,
     bindings,
     size,

@@ -1,6 +1,8 @@
 /** Under which conditions a replica reaches a product, as far as the text around its making and its use says. */
 import { negated } from '../python/condition';
+import type { Frame } from '../python/run';
 import { type Node, childOf, childrenOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { hasWord } from '../python/words';
 
 /**
  * What is left of the conditions of one way to a product when all the ways of the replica are known: one that the other
@@ -58,11 +60,48 @@ export function standing(when: readonly string[], nodes: readonly (Node | null)[
   return when.filter((text) => around.has(text) || around.has(negated(text)));
 }
 
+/**
+ * Those around places in functions that are called, without what is no other way for the copies: which pass of a loop it is,
+ * whether there are any rows, whether training drops a layer.
+ */
+export const choices = (when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] =>
+  standing(when, nodes).filter(
+    (text) => !NO_CHOICE.test(text) && !nodes.some((node) => node !== null && passesAround(node, text)),
+  );
+
+const NO_CHOICE = /drop|(\.(shape|size)[[(]-?\d+[\])]|\.numel\(\)|^len\([\w.]+\)) (!=|>) 0$/i;
+
+/** The text asks for the variable of a loop around the node. */
+function passesAround(node: Node, text: string): boolean {
+  for (let at = enclosing(node, 'for_statement'); at; at = at.parent && enclosing(at.parent, 'for_statement')) {
+    const target = childOf(at, 'left');
+    const names = target ? textOf(target).split(/[\s,()]+/) : [];
+    if (names.some((name) => name !== '' && hasWord(text, name))) return true;
+  }
+  return false;
+}
+
 /** The conditions that stand around one node and not around another one of the same function. */
 export function between(when: readonly string[], from: Node, to: Node): readonly string[] {
   const around = standing(when, [to]);
   const shared = new Set(standing(around, [from]));
   return around.filter((text) => !shared.has(text));
+}
+
+/**
+ * What the function that makes a copy does to bring it to a product: the product itself, or the call that leads there; then
+ * the places in the functions that are called. Only the latter where the copy comes out of a call.
+ */
+export function callsBetween(origin: Node, sink: Node, around: Frame): readonly (Node | null)[] {
+  const scope = scopeOf(origin);
+  const places: Node[] = [];
+  let node: Node | null = sink;
+  for (let frame: Frame | null = around; node && frame; frame = frame.caller) {
+    if (node.file === origin.file && scopeOf(node) === scope) return [node, ...places];
+    places.push(node);
+    node = frame.call;
+  }
+  return [null, ...places];
 }
 
 /** The copy is made in front of a loop with the product in it, and the loop gives its name to another value each time. */
@@ -105,12 +144,18 @@ function conditionsAround(from: Node): readonly string[] {
   return found;
 }
 
-const testsOf = (statement: Node): readonly (Node | null)[] =>
-  [statement, ...childrenOf(statement, 'alternative')].map((arm) => childOf(arm, 'condition'));
+/** Where the last arm raises, the one before it is what is left: its test is none. */
+function testsOf(statement: Node): readonly (Node | null)[] {
+  const arms = [statement, ...childrenOf(statement, 'alternative')];
+  const last = arms.at(-1);
+  const raises = last?.kind === 'else_clause' && lastOf(last)?.kind === 'raise_statement';
+  return arms.slice(0, raises ? -2 : undefined).map((arm) => childOf(arm, 'condition'));
+}
 
-/** An `if` with an arm behind which nothing follows. */
+const lastOf = (arm: Node): Node | undefined => (childOf(arm, 'consequence') ?? childOf(arm, 'body'))?.children.at(-1);
+
+/** An `if` with an arm behind which nothing follows; one that raises is no other way. */
 const leaves = (statement: Node): boolean =>
-  [statement, ...childrenOf(statement, 'alternative')].some((arm) => {
-    const body = childOf(arm, 'consequence') ?? childOf(arm, 'body');
-    return /^(return|raise|continue|break)_statement$/.test(body?.children.at(-1)?.kind ?? '');
-  });
+  [statement, ...childrenOf(statement, 'alternative')].some((arm) =>
+    /^(return|continue|break)_statement$/.test(lastOf(arm)?.kind ?? ''),
+  );

@@ -249,8 +249,7 @@ export function sinkOf(event: SinkEvent, operand: Operand, when: readonly string
           index: event.weight?.index ?? null,
           length: event.weight?.length ?? null,
           kind: layer.name,
-          doubt:
-            layer.doubt ?? (when.some((text) => HANDED.test(text)) ? 'what is handed in is not always that' : null),
+          doubt: layer.doubt ?? (when.some(isHanded) ? 'what is handed in is not always that' : null),
           constructor: layer.node,
         }
       : null,
@@ -261,7 +260,7 @@ export function sinkOf(event: SinkEvent, operand: Operand, when: readonly string
 }
 
 /** `net is a Critic`, as no test of a source is written. */
-const HANDED = /^\w+ is an? \S+$/;
+export const isHanded = (text: string): boolean => /^\w+ is an? \S+$/.test(text);
 
 export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
   const { value } = operand;

@@ -10,7 +10,17 @@ import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
-import { between, common, independent, isFirstPass, needed, plain, standing } from './conditions';
+import {
+  between,
+  callsBetween,
+  choices,
+  common,
+  independent,
+  isFirstPass,
+  needed,
+  plain,
+  standing,
+} from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
 import type { LinearForm, Match, PathStep, ReplicaFact, RuleCode } from './match';
@@ -37,6 +47,8 @@ interface Candidate {
   readonly materialized: boolean;
   /** What must hold for the copy to be there and to reach this product. */
   readonly when: readonly string[];
+  /** And what other functions on the way there ask, in their own words. */
+  readonly inner: readonly string[];
   /** The product stands on a branch of its function. */
   readonly guarded: boolean;
 }
@@ -52,7 +64,7 @@ export function createJudge(): Judge {
       for (const operand of event.operands) {
         for (const hit of operand.hits) {
           const { origin } = hit.replica;
-          const when = conditionsOf(event, hit);
+          const { when, inner } = conditionsOf(event, hit);
           const key = `${origin.path}:${origin.start}:${origin.end}`;
           const materialized = hit.replica.written !== null || hit.copiedInside;
           const candidate = {
@@ -61,14 +73,15 @@ export function createJudge(): Judge {
             hit,
             materialized,
             when,
+            inner,
             guarded: isGuarded(event),
           };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
           const way = `${key}:${materialized}`;
           const known = ways.get(way) ?? [];
-          if (known.length < MAX_WAYS && !known.some((way) => isSame(way, candidate.when)))
-            ways.set(way, [...known, candidate.when]);
+          const all = [...when, ...inner];
+          if (known.length < MAX_WAYS && !known.some((way) => isSame(way, all))) ways.set(way, [...known, all]);
         }
       }
     },
@@ -119,14 +132,23 @@ const isLess = (a: Candidate, b: Candidate): boolean => a.hit.via === 'block' &&
 const sameKind = (a: Candidate, b: Candidate): boolean =>
   a.materialized === b.materialized && (a.hit.via === 'rows') === (b.hit.via === 'rows');
 
-/** Those of the copy, and those under which the same function comes from it to the product. */
-function conditionsOf(event: SinkEvent, hit: SinkHit): readonly string[] {
+/**
+ * Those of the copy, those under which its function comes from it to the product, or to the call that leads there, and
+ * those of the functions in between.
+ */
+function conditionsOf(event: SinkEvent, hit: SinkHit): Pick<Candidate, 'when' | 'inner'> {
   const { when } = hit.replica;
   const { path } = event.frame.state;
-  const origin = path.length > 0 && isLocal(event, hit) ? nodeAt(hit.replica.origin) : null;
-  return origin
-    ? [...when, ...between(path.map(conditionText), origin, event.node).filter((c) => !when.includes(c))]
-    : when;
+  const origin = path.length > 0 ? nodeAt(hit.replica.origin) : null;
+  if (!origin) return { when, inner: [] };
+  const texts = path.map(conditionText);
+  const [own, ...others] = callsBetween(origin, event.node, event.frame);
+  // What is handed in as copies is there before all branches.
+  const from = origin.kind === 'identifier' ? scopeOf(origin) : origin;
+  const asked = own ? between(texts, from, own).filter((text) => !when.includes(text)) : [];
+  const around = own === event.node ? asked : choices(asked, [own ?? null]);
+  const inner = choices(texts, others).filter((text) => !when.includes(text) && !around.includes(text));
+  return { when: [...when, ...around], inner };
 }
 
 const isGuarded = ({ node, frame }: SinkEvent): boolean =>
@@ -159,7 +181,10 @@ function matchOf(
   const called = namesAt(origin, bindings, names, count, source);
   const name = (dim: Dim): Dim => renamed(dim, called);
   const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
-  const repeatsWork = hit.axisRole === 'row' && event.kind !== 'attention';
+  const code = classify(event, operand, hit);
+  // A module projects the keys and values that it is given; edges are rows whatever their axis counts as.
+  const repeatsWork =
+    (hit.axisRole === 'row' && event.kind !== 'attention') || event.kind === 'multihead-attention' || code === 'IKB304';
   const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
   const cost = costOf(
     (isAmbiguous(replica) ? null : dimsOf(hit.carrier))?.map(name) ?? null,
@@ -167,7 +192,6 @@ function matchOf(
     work,
     name(first.ratio),
   );
-  const code = classify(event, operand, hit);
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
   const form = isWhole ? formOf(event, operand) : null;
   if (code === 'IKB101' && isStream(form)) return null;
@@ -175,13 +199,14 @@ function matchOf(
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
-  if (code === 'IKB301' && isInitial(first, replica.of)) return null;
+  if (code === 'IKB301' && isInitial(replica.of)) return null;
   const isNarrow = valueOf(contracted) === null ? isPlace(first) : (valueOf(contracted) ?? Infinity) < NARROW;
   if (isNarrow && isAddend(hit, operand)) return null;
-  const when = independent(needed(candidate.when, ways));
+  const when = independent(needed([...candidate.when, ...candidate.inner], ways));
+  const [call = null] = callsBetween(origin, event.node, event.frame);
   const shown = standing(
-    plain(common(when, ways)),
-    path.map((step) => step.node),
+    plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),
+    [...path.map((step) => step.node), call],
   );
   return {
     code,
@@ -197,7 +222,7 @@ function matchOf(
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
     facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
     when: shown,
-    partly: shown.length < when.length || (candidate.guarded && !isLocal(event, hit)),
+    partly: shown.length < when.length,
     first: [replica, ...replica.also].some((r) => isFirst(r, event.node)),
     bindings,
     size: (dim) => bound(name(dim), bindings),
@@ -275,8 +300,7 @@ const isStream = (form: LinearForm | null): boolean =>
   form?.blocks.some(({ terms }) => terms.length > MOST_ADDENDS && terms.some((term) => term.replicated)) ?? false;
 
 /** Identities and zeros that products begin with. */
-const isInitial = ({ sourceExpression }: ReplicaFact, { uniform }: Tensor): boolean =>
-  uniform || /^(\w+\.)?(eye|zeros|ones)\(/.test(sourceExpression?.text ?? '');
+const isInitial = ({ uniform, content }: Tensor): boolean => uniform || content === 'identity';
 
 /** Coordinates by their name. */
 const isPlace = ({ sourceExpression }: ReplicaFact): boolean =>

@@ -1,4 +1,5 @@
 /** A product whose batch operand is copied to meet the other, though the product reads a stride-0 view as well. IKB301. */
+import { writesViews } from '../judge/batch-axes';
 import type { Match } from '../judge/match';
 import { equal } from '../tensor/dim';
 import { type Node, textOf, lineOf } from '../python/syntax';
@@ -24,7 +25,9 @@ export function dropExpand(match: Match): Written {
   const draft = draftFor(node);
   const { operand, made, replicate } = copiedOperand(match, operands);
   const rank = match.product?.operands[operands.indexOf(operand)]?.dims?.length ?? null;
-  if (rank !== 3) refuse('the product is not known to have three axes; with four it writes the copy itself');
+  if (writesViews(match))
+    refuse(`the product has ${rank ?? 'four'} axes, and writes a view of this operand out itself`);
+  if (rank !== 3) refuse('the product is not known to have three axes; with four it may write the copy itself');
   requireOnlyReader(draft, made);
   const [size, ...rest] = replicate.arguments.map(flat);
   const stays = rest.every((text) => text === '1' || text === '-1');

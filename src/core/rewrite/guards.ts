@@ -24,6 +24,11 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
   if (match.code === 'IKB102' && match.minor)
     refuse('the copies are rows among others that the layer reads: to multiply them apart would take those apart, too');
+  // The parameter of a message function stands for its copies.
+  if (match.code === 'IKB304' && match.origin.kind === 'identifier')
+    refuse(
+      `\`${textOf(match.origin)}\` is gathered before ${functionName(match.origin) ?? 'this function'} is called: to project the nodes first, what is handed to the graph library must change`,
+    );
   if ((acrossFunctions || inPlace) && !match.local) return;
   if (!match.local) refuse(elsewhere(match));
   const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];

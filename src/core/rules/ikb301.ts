@@ -1,3 +1,4 @@
+import { writesViews } from '../judge/batch-axes';
 import type { Rule } from './rule';
 import { copies, costText, sinkText, sourceText, when } from './wording';
 
@@ -20,7 +21,11 @@ export const ikb301: Rule = {
   match: (match) => match.code === 'IKB301',
   message(match) {
     const looked = match.replicas.some((replica) => replica.map.kind === 'indexed');
-    const instead = looked ? 'could look the rows up' : 'can read one copy';
+    const instead = looked
+      ? 'could look the rows up'
+      : writesViews(match)
+        ? 'needs one of them, but would write out a view of it, too'
+        : 'can read one copy';
     const [block, ...more] = match.form?.blocks ?? [];
     if (more.length > 0)
       return `${sourceText(match)} is copied ${copies(match)} and concatenated in an operand of ${sinkText(match)}${when(match)}; the product of that part ${instead}${costText(match)}`;

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { theEngine } from './cases';
 import { type Expected, expectRewrite } from './wrong';
 
 /** A copy that is handed to a module which adds it to a full tensor, by way of `between`. */
@@ -33,5 +35,12 @@ describe('rewrites: a view that would be written out', () => {
   check('read as it is', 'position', { tier: 'suggestion', reason: /nothing that is given `position` writes/i });
   check('by a cast', 'position.to(hidden.dtype)', { tier: 'none', reason: /written out all the same/ });
   check('written into', 'position.add_(1.0)', { tier: 'none', reason: /may be written into at line 11/ });
+  it('none of which is the view that hints show', async () => {
+    const { findings } = (await theEngine()).check('model.py', text('position'), { hints: true });
+    assert.deepEqual(
+      findings.map(({ rewrites: [first] }) => [first?.id, first?.tier]),
+      [['expand', 'suggestion']],
+    );
+  });
   check('by a clone', 'position.clone()', { tier: 'none', reason: /written out all the same/ });
 });

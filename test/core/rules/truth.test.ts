@@ -314,7 +314,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     signature: 'x, p',
     rule: 'IKB301',
     level: 'warning',
-    message: /as an operand of `p\.matmul`; the product can read one copy/,
+    message: /as an operand of `p\.matmul`; the product needs one of them, but would write out a view/,
   },
   'coordinates are few columns': {
     init: ['self.fc = nn.Linear(19, 8)'],
@@ -334,7 +334,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     signature: 'k',
     rule: 'IKB301',
     level: 'information',
-    message: /copied `b` times as an operand of `torch\.matmul`; the product can read one copy: b\*256 bytes/,
+    message: /copied `b` times as an operand of `torch\.matmul`; the product needs one of them, but would write out a view/,
   },
   'an addition broadcasts by itself': {
     init: ['self.one = nn.Parameter(torch.eye(16).unsqueeze(0))'],

@@ -1,0 +1,171 @@
+/** What messages say of the way from a copy to a product: conditions, costs and what stands against a rewrite. */
+import assert from 'node:assert/strict';
+import { findingsOf, theEngine } from '../rewrite/cases';
+
+const HEAD = 'import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n';
+
+/** A message function of a graph library: its parameters `x_i` and `x_j` have been gathered. */
+const message = (...body: readonly string[]): string => `${HEAD}
+from torch_geometric.nn import MessagePassing
+
+class Linear(nn.Module):
+    def __init__(self, k, n):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(n, k))
+
+    def forward(self, x):
+        return F.linear(x, self.weight)
+
+class Conv(MessagePassing):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(16, 8)
+        self.own = Linear(16, 8)
+
+    def forward(self, x, edge_index, edge_attr=None):
+        return self.propagate(edge_index, x=x, edge_attr=edge_attr)
+
+    def message(self, x_j, edge_attr=None):
+${body.map((line) => `        ${line}\n`).join('')}`;
+
+/** Layers of another class, which `call` gives the copies; `forward` is what its layers do with them. */
+const layers = (call: readonly string[], forward: readonly string[]): string => `${HEAD}
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(16, 8)
+
+    def forward(self, x, mask=None, kind='a'):
+${forward.map((line) => `        ${line}\n`).join('')}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+        self.blocks = nn.ModuleList([Layer() for _ in range(4)])
+
+    def forward(self, x, n, mask=None):
+        u = x.unsqueeze(1).repeat(1, n, 1)
+${call.map((line) => `        ${line}\n`).join('')}`;
+
+const PROJECT = ['return self.fc(x)'];
+
+describe('messages say under which conditions', () => {
+  const check = (title: string, text: string, expected: RegExp): void => {
+    it(title, async () => {
+      const [first] = await findingsOf(text);
+      assert.match(first?.message ?? 'no finding', expected);
+    });
+  };
+  const branched = [
+    'if edge_attr is not None:',
+    '    x_j = self.own(torch.cat([x_j, edge_attr], dim=-1))',
+    'return x_j',
+  ];
+  check('a product takes what was gathered', message(...branched), /^`x_j` .* \(when edge_attr is not None\);/);
+  check('none, where both branches do', message('h = x_j', 'return self.own(h)'), /of \w+\.py;|`F\.linear`;/);
+  check(
+    'a layer is called',
+    layers(['if self.deep:', '    return self.layer(u)', 'return u'], PROJECT),
+    /\(when self\.deep\)/,
+  );
+  check(
+    'none, where both calls are',
+    layers(['if self.deep:', '    return self.layer(u)', 'return self.layer(u, mask)'], PROJECT),
+    /before `self\.fc`, which/,
+  );
+  check(
+    'a called function projects',
+    layers(['return self.layer(u, mask)'], ['if mask is not None:', '    return self.fc(x)', 'return x']),
+    /before `self\.fc` \(on some paths\), which/,
+  );
+  check(
+    'none, where it projects on both',
+    layers(
+      ['return self.layer(u, mask)'],
+      ['if mask is not None:', '    return self.fc(x)', 'return self.fc(x).relu()'],
+    ),
+    /before `self\.fc`, which/,
+  );
+  check(
+    'none, where all else raises',
+    layers(
+      ['return self.layer(u, None, kind)'].map((line) => line.replace('kind', 'self.kind')),
+      [
+        "if kind == 'a':",
+        '    return self.fc(x)',
+        "elif kind == 'b':",
+        '    return self.fc(x).relu()',
+        'else:',
+        '    raise ValueError(kind)',
+      ],
+    ),
+    /before `self\.fc`, which/,
+  );
+  check(
+    'none, where a size is checked first',
+    layers(['if x.shape[-1] != self.width:', '    raise ValueError(x.shape)', 'return self.layer(u)'], PROJECT),
+    /before `self\.fc`, which/,
+  );
+  check(
+    'none, where training drops layers',
+    layers(['if not (self.training and self.chance < self.layerdrop):', '    u = self.layer(u)', 'return u'], PROJECT),
+    /before `self\.fc`, which/,
+  );
+});
+
+describe('costs and reasons', () => {
+  const check = (
+    title: string,
+    text: string,
+    expected: { flops?: string; reason?: RegExp; message?: RegExp },
+  ): void => {
+    it(title, async () => {
+      const [first] = (await theEngine()).check('model.py', text, { hints: true }).findings;
+      assert.ok(first, 'no finding');
+      if (expected.flops !== undefined) assert.equal(first.cost.flops, expected.flops);
+      if (expected.reason) assert.match(first.rewrites[0]?.reason ?? '', expected.reason);
+      if (expected.message) assert.match(first.message, expected.message);
+    });
+  };
+  const gathered = /^`x_j` is gathered before `Conv\.message` is called: to project the nodes first/;
+  check('who gathers for a message function', message('return self.fc(x_j)'), { reason: gathered });
+  check('who gathers, where a layer of the project projects', message('return self.own(x_j)'), { reason: gathered });
+  check('who gathers, where only a branch projects', message('if self.deep:', '    x_j = self.fc(x_j)', 'return x_j'), {
+    reason: gathered,
+  });
+  const function_ = (...body: readonly string[]): string =>
+    `${HEAD}\ndef run(x, edge_index, matrix, model):\n${body.map((line) => `    ${line}\n`).join('')}`;
+  check('a matrix multiplies edges in vain', function_('row, col = edge_index', 'return x[row] @ matrix'), {
+    flops: '?',
+  });
+  check(
+    'a decoder projects the keys of all copies',
+    function_('x = x.repeat_interleave(4, dim=0)', 'return model(encoder_hidden_states=x)'),
+    { flops: '?' },
+  );
+  const networks = `${HEAD}
+from torch_geometric.nn import MessagePassing
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 8)
+
+    def forward(self, x):
+        return self.fc(x)
+
+class Edges(MessagePassing):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def message(self, x_i, x_j):
+        return self.net(torch.cat([x_i, x_j - x_i], dim=-1))
+
+first = Edges(nn.Sequential(nn.Linear(6, 8), nn.ReLU()))
+second = Edges(Small())
+`;
+  check('a width of one of the networks that are handed in', networks, {
+    message: /^the contracted size of `self\.net` \(on some paths\): 6/,
+  });
+});
