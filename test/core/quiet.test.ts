@@ -156,11 +156,17 @@ class Pose(nn.Module):
     def forward(self, points, steps):
         r = torch.eye(3).to(points).view(1, 3, 3).expand(points.size(0), 3, 3).contiguous()
         t = torch.zeros(1, 3).to(points).view(1, 3, 1).repeat(points.size(0), 1, 1)
+        m = torch.eye(3)
+        m = m[None].repeat(points.size(0), 1, 1)
+        o = torch.ones(1, 3, 1).double()
+        o = o.repeat(points.size(0), 1, 1)
         for i in range(steps):
             turn, shift = self.net(points)
             t = torch.bmm(turn, t) + shift
             r = torch.bmm(turn, r)
-        return r, t
+            m = torch.bmm(turn, m)
+            o = torch.bmm(turn, o)
+        return r, t, m, o
 `,
   'parents of the best of all beams': `
 class Tree(nn.Module):

@@ -7,7 +7,8 @@ import { textOf } from './syntax';
 /** Bytes per element that the name alone tells. half and bfloat16 are both 2: one may still be cast to the other. */
 const SIZES: Readonly<Record<string, number>> = { float: 4, double: 8, half: 2, bfloat16: 2 };
 const NAMED = /\b(float32|float|float64|double)\b/;
-const DTYPE = /dtype|half|float|bf16|double|int|long/;
+/** No part of another word: `points.device` is no type. */
+const DTYPE = /dtype|\b(half|b?float|bf16|fp16|double|u?int\d*|long)(?!\p{Ll})/u;
 
 /** True for operators that this file decides. */
 export const isCast = (name: string): boolean =>
@@ -22,7 +23,7 @@ export function cast(name: string, t: Tensor, args: Args, place: Place): Tensor 
   if (!(name in SIZES) && name !== 'type_as' && dtype === undefined) return { ...t, place };
   const size = SIZES[name] ?? sizeOf(dtype ?? '');
   if (size !== null && size > 2 && size === t.itemSize) return { ...t, place };
-  return { ...pointwise([t], place, name), itemSize: size };
+  return { ...pointwise([t], place, name), itemSize: size, uniform: t.uniform };
 }
 
 function sizeOf(text: string): number | null {

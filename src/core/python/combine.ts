@@ -149,7 +149,8 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
     return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });
   // Of a tensor, it is a copy of that.
   if (/^(as_)?tensor$/.test(kind) && like && like === args.positional[0]) return { ...like, place };
-  if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy' || kind === 'eye') return opaque(place);
+  if (kind === 'eye') return tensor(UNKNOWN_SHAPE, { content: 'identity', place });
+  if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy') return opaque(place);
   const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
   const named = args.keywords.get('size');
   const sizes = args.open

@@ -90,7 +90,7 @@ export interface Form {
 }
 
 /** What elements are, as far as it matters: masks and ids never count as replicas that cost anything. */
-export type Content = 'data' | 'parameter' | 'index' | 'mask' | 'random' | 'constant';
+export type Content = 'data' | 'parameter' | 'index' | 'mask' | 'random' | 'constant' | 'identity';
 
 /** Why an integer tensor maps many positions to one row (or that it does not). */
 export type IndexKind =

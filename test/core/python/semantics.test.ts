@@ -318,6 +318,10 @@ const CLEAN: Readonly<Record<string, string>> = {
   'moved to a device before an outer product': `
         f = self.table[None, :, :1].float().expand(n, -1, 1).to(x.device)
         return f @ y[:, None, :].float()`,
+  'moved to the device of what is called by a part of a type': `
+        points = x
+        f = self.table[None, :, :1].float().expand(n, -1, 1).to(points.device)
+        return f @ y[:, None, :].float()`,
   'shared heads in their own type': `
         return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)`,
   'a docstring': `
