@@ -1,6 +1,6 @@
 /** Applies a row of the operator table to evaluated arguments. Sinks are in `sinks.ts`. */
 import { type Dim, constant, isOne } from '../tensor/dim';
-import { linear, mapReplicas, multiply, pointwise, worked, writtenAt } from '../tensor/pointwise';
+import { linear, mapReplicas, multiply, pointwise, writtenAt } from '../tensor/pointwise';
 import { expand, expandLeading, expandLike, repeat, repeatLeading } from '../tensor/replicate';
 import { reshapeLeading } from '../tensor/leading';
 import { applyReshape } from '../tensor/reshape';
@@ -14,7 +14,6 @@ import {
   replicasOf,
   tensor,
   withoutReplicas,
-  carriesReplica,
 } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { type View, applyView, flatten, narrow, permute, select, squeeze, transpose, unsqueeze } from '../tensor/views';
@@ -43,7 +42,7 @@ import { unknown } from './state';
 import { textOf } from './syntax';
 import { type Args, type Value, tuple } from './value';
 import { clearedRows } from './disguised';
-import { alwaysDrops, filled, isFilling } from './no-copies';
+import { dropped, filled, isFilling } from './no-copies';
 import { gathered, named } from './gather';
 import { asJoined, concatenateValues, stackValues, created } from './combine';
 import { pooled, reduced, resized, rowWise } from './reduce';
@@ -178,9 +177,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       return { ...mapReplicas(t, mark), id: tensor(t.shape).id, storage: tensor(t.shape).id, place, label: '' };
     }
     case 'same':
-      if (operator.name === 'dropout' && !layer && carriesReplica(t) && alwaysDrops(args))
-        return tensor(withoutReplicas(t.shape), { place, noised: true });
-      return operator.name === 'dropout' ? { ...worked(t, place), place } : { ...t, place: t.place ?? place };
+      return operator.name === 'dropout' ? dropped(t, layer, args, place) : { ...t, place: t.place ?? place };
     case 'expand': {
       const leading = leadingSizes(args);
       const before = leading && axesBefore(t, leading.rest);

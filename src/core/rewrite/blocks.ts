@@ -3,6 +3,7 @@ import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, scopeOf, statementOf, lineOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
 import { MOST_BLOCKS } from '../rules/bench-hint';
+import { worksBetween } from './draws';
 import { conditionsOfDtypes, isWhole, mixedPrecision } from './dtypes';
 import { flat, shortly } from './edit';
 import { type Call, callOf, elements, isView, rootName } from './expression';
@@ -73,8 +74,7 @@ const tailOf = ({ node, positional, keywords }: Call): string =>
 function readOperands(match: Match, draft: Draft) {
   const { form, sink } = match;
   const [between] = form?.between ?? [];
-  if (between && !sink.input)
-    refuse(`\`${shortly(between)}\` (line ${lineOf(between)}) works on the concatenation before the product`);
+  if (between && !sink.input) refuse(worksBetween(between));
   if (!form?.node || !sink.input) refuse('the blocks that are concatenated are not known');
   const made = tracedRows(match, sink.input);
   const call = callOf(made.value);

@@ -18,6 +18,7 @@ import { copyBehind } from './copy-behind';
 import { copySequences, isOfSequences } from './copy-sequences';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
+import { conditionsOfDraws } from './draws';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { groupedProducts } from './grouped-products';
@@ -129,7 +130,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
               ...conditionsOfWrites(match, edits),
               ...conditionsOfModule(match, edits),
             ];
-        const conditions = [...given, ...around];
+        const conditions = [...given, ...conditionsOfDraws(match, given), ...around];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,

@@ -1,8 +1,8 @@
 /** A view between a concatenation and its product that merges row axes: it may as well follow the product. */
 import type { Match } from '../judge/match';
-import { type Node, textOf, lineOf } from '../python/syntax';
+import { type Node, textOf } from '../python/syntax';
 
-import { shortly } from './edit';
+import { worksBetween } from './draws';
 import { callOf, integer, isSize } from './expression';
 import { refuse } from './refusal';
 import { type Traced, trace } from './trace';
@@ -18,8 +18,7 @@ export function tracedRows({ form }: Match, input: Node): Merged {
   const [between, ...more] = form?.between ?? [];
   if (!between) return { ...made, merge: '' };
   const merged = between === made.value && more.length === 0 ? mergedRows(made.value) : null;
-  if (!merged)
-    refuse(`\`${shortly(between)}\` (line ${lineOf(between)}) works on the concatenation before the product`);
+  if (!merged) refuse(worksBetween(between));
   const inner = trace(merged.tensor);
   return { value: inner.value, definitions: [...made.definitions, ...inner.definitions], merge: merged.merge };
 }

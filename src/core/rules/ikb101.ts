@@ -1,6 +1,6 @@
 import type { Match } from '../judge/match';
 import type { Rule } from './rule';
-import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
+import { copies, costText, handedOver, inEvaluation, sinkText, sourceText, when } from './wording';
 
 export const ikb101: Rule = {
   code: 'IKB101',
@@ -25,7 +25,7 @@ export const ikb101: Rule = {
     const joined = isAddend(match) ? 'added to other values' : 'concatenated';
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} and ${joined}, ${handed}`;
-    return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${costText(match)}`;
+    return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${inEvaluation(match)}${costText(match)}`;
   },
   rewrites: [
     { id: 'decompose', title: 'Split the Linear and multiply the shared part once' },

@@ -1,6 +1,6 @@
 import type { Rule } from './rule';
 import type { Match } from '../judge/match';
-import { copies, costText, handedOver, sinkText, sourceText, when } from './wording';
+import { copies, costText, handedOver, inEvaluation, sinkText, sourceText, when } from './wording';
 
 /** Behind its first product, attention and a recurrence bring in what differs from row to row. */
 /** What else it is given makes the rows differ after that. */
@@ -51,8 +51,8 @@ export const ikb102: Rule = {
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} ${handed}`;
     return match.minor
-      ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; ${equalRows(match)}${costText(match)}`
-      : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, ${whichComputes(match)}${costText(match)}`;
+      ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; ${equalRows(match)}${inEvaluation(match)}${costText(match)}`
+      : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, ${whichComputes(match)}${inEvaluation(match)}${costText(match)}`;
   },
   rewrites: [{ id: 'sink-broadcast', title: 'Multiply the small tensor and copy the result instead' }],
 };

@@ -1,5 +1,5 @@
 import type { Rule } from './rule';
-import { copies, costText, sinkText, sourceText, when } from './wording';
+import { copies, costText, inEvaluation, sinkText, sourceText, when } from './wording';
 
 export const ikb103: Rule = {
   code: 'IKB103',
@@ -20,7 +20,7 @@ export const ikb103: Rule = {
   },
   match: (match) => match.code === 'IKB103',
   message(match) {
-    return `${sourceText(match)} is copied ${copies(match)} and concatenated on the contracted axis of ${sinkText(match)}${when(match)}; W times that block is the same for every copy${costText(match)}`;
+    return `${sourceText(match)} is copied ${copies(match)} and concatenated on the contracted axis of ${sinkText(match)}${when(match)}; W times that block is the same for every copy${inEvaluation(match)}${costText(match)}`;
   },
   rewrites: [
     { id: 'decompose', title: 'Split the compression and multiply the shared part once' },

@@ -1,5 +1,6 @@
 /** Pieces that the messages of all rules share. */
 import { isOne } from '../tensor/dim';
+import { DRAWS } from '../tensor/pointwise';
 import { factors } from '../cost/cost';
 import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
@@ -93,6 +94,12 @@ export function when(match: Match): string {
   const all = [...(shown.length > 0 ? [`when ${shown.join(' and ')}`] : []), ...first, ...some];
   return all.length > 0 ? ` (${all.join(', ')})` : '';
 }
+
+/** Whether a dropout stands between the copies and the product. */
+export const isDropped = ({ path }: Match): boolean => path.some(({ what }) => what === DRAWS);
+
+/** The copies are equal then, and not so in training. */
+export const inEvaluation = (match: Match): string => (isDropped(match) ? ' in evaluation' : '');
 
 /** What the copy writes: a number where the shapes are bound, the expression otherwise, nothing if a factor is unknown. */
 export function costText(match: Match): string {

@@ -26,6 +26,16 @@ export const writtenAt =
 
 export const step = (before: Trail | null, place: Place, what: string): Trail => ({ place, what, before });
 
+/** What a dropout does to copies; in evaluation they stay equal. */
+export const DRAWS = 'dropout draws for every copy in training';
+
+export const drawnAt =
+  (place: Place) =>
+  (replica: Replica): Replica => {
+    for (let at = replica.trail; at; at = at.before) if (at.what === DRAWS) return replica;
+    return { ...replica, trail: step(replica.trail, place, DRAWS) };
+  };
+
 /** The same value with every replica of it, also those inside its form, changed. */
 export function mapReplicas(t: Tensor, alter: (replica: Replica) => Replica | null): Tensor {
   if (!carriesReplica(t)) return t;

@@ -4,10 +4,11 @@ A job has `file` (absolute), `original` and `rewritten` (its texts), `folders` (
 [first line, last line], `consumer` (a line of the same file, or null), `call` (qualified name of the function to call, or
 null to choose), `script` (run the file as a program instead), `sizes`, `arguments` (expressions by parameter), `device`
 (null: the GPU if there is one), `cells` (of a notebook, whose texts are its cells as one program: number and first line of
-each; else null).
+each; else null), `keepsGradients` (false: other gradients are no fault).
 
-The answer has `ok`, `call` (what was run, as Python), `torch`, `python`, `runs` (one per dtype; errors of results and of gradients); or `missing` (arguments
-that could not be made, with ways to state them), or `problem` (one line, why nothing was compared). What user code prints
+The answer has `ok`, `call` (what was run, as Python), `torch`, `python`, `runs` (one per dtype: errors of the results and of
+their gradients, peak memory); or `missing` (arguments that could not be made, with ways to state them), or `problem` (one
+line, why nothing was compared). What user code prints
 goes to stderr. Compilers are off: the eager original is what the rewrite is held against.
 """
 

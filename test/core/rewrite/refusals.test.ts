@@ -157,7 +157,7 @@ describe('what a split refuses, and what it makes a suggestion', () => {
       forward: [ROWS, `return self.fc(self.drop(${CAT}))`],
     },
     'none',
-    /^`self\.drop\(torch\.cat\(.*` \(line 14\) works on the concatenation/,
+    /^`self\.drop\(torch\.cat\(.*` \(line 14\) drops elements of the concatenation: in training/,
   );
   check(
     'a hook',

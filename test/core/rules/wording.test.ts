@@ -163,6 +163,21 @@ describe('messages', () => {
     ],
     /`self\.fc` \(on some paths\);/,
   );
+  check(
+    'say that copies which drop elements are equal in evaluation',
+    ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(F.dropout(u, 0.1, self.training))'],
+    /equal rows in evaluation$/,
+  );
+  check(
+    'say nothing of a dropout in front of the copy',
+    ['u = F.dropout(user, 0.1, self.training).repeat_interleave(n, dim=0)', 'return self.fc(u)'],
+    /equal rows$/,
+  );
+  check(
+    'say nothing of a dropout that drops nothing',
+    ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(F.dropout(u, 0.1, False))'],
+    /equal rows$/,
+  );
   it('say of what a graph library hands over that it is gathered once per edge', async () => {
     const [finding] = await findingsOf(
       [
