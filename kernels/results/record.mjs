@@ -1,6 +1,7 @@
 // Makes the recordings beside it anew, each by one `ikbo bench`: node kernels/results/record.mjs [--devices 0,1] [--python python3]
 // [--out FOLDER] [--cli FILE] [NAME ...]. Several GPUs share the work; what is compared across recordings stays on one.
-// The published Triton kernels take part where that Python can import them.
+// The published Triton kernels take part where that Python can import them. Every recording makes the least number of rounds that the benchmark
+// makes: an arm's turn of the flushing loop is 0.3 s of rest before its calls, so more would take hours.
 import { spawn } from 'node:child_process';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,39 +12,39 @@ const FIRST_LAYER = [
   ...LINEAR.filter((id) => id !== 'decomposed-padded'),
   ...['as-written', 'decomposed', 'compile-decomposed', 'candidate-alone', 'candidate-fastest', 'ikbo-lens'].map((id) => `torch-${id}`),
 ];
-const SWEEP = ['decomposed', 'decomposed-padded', 'ikbo', 'ikbo-ws', 'torch-decomposed-padded', 'torch-candidate-alone', 'torch-candidate-fastest'];
+const SWEEP = ['decomposed', 'ikbo', 'ikbo-ws', 'torch-decomposed-padded', 'torch-candidate-alone', 'torch-candidate-fastest'];
 const ATTENTION = ['ikbo-ws', 'torch-folded-flash', 'torch-folded-cudnn', 'upstream-triton'];
 const UNEVEN = ['lookup', 'ikbo-ws', 'torch-as-written', 'torch-varlen', 'upstream-triton'];
 const FIRST_LAYERS = ['B=65536,U=960,Ku=512,Kc=512,M=512', 'B=262144,U=3750,Ku=1024,Kc=256,M=512', 'B=65536,U=64,Ku=4096,Kc=256,M=1024'];
 
-const recording = (name, preset, seconds, arms, options = [], regime = 'all') => ({
+const recording = (name, preset, arms, options = [], regime = 'all') => ({
   name,
-  args: ['--preset', preset, '--seconds', String(seconds), '--regime', regime, ...(arms ? ['--arms', arms.join(',')] : []), ...options],
+  args: ['--preset', preset, '--seconds', '1', '--regime', regime, ...(arms ? ['--arms', arms.join(',')] : []), ...options],
 });
 const attention = (name, preset, arms, options) =>
-  ['bf16', 'fp16'].map((type) => recording(`attention-${name}-${type}`, preset, 4, arms, [...options, '--dtype', type]));
+  ['bf16', 'fp16'].map((type) => recording(`attention-${name}-${type}`, preset, arms, [...options, '--dtype', type]));
 const sweep = (kind, values, type) =>
   values.map((value) => {
     const name = `linear-compression-${kind}-${value}${type === 'fp16' ? '-fp16' : ''}`;
-    return recording(name, `${kind}-${value}`, 1.5, SWEEP, ['--dtype', type], 'flush');
+    return recording(name, `${kind}-${value}`, type === 'fp16' ? SWEEP.filter((id) => id !== 'ikbo') : SWEEP, ['--dtype', type], 'flush');
   });
 
 /** Recordings of one group are made one after the other on one device; the longest come first. */
 const GROUPS = [
   [
-    recording('attention-s2048-bf16', 'attention', 4, null),
+    recording('attention-s2048-bf16', 'attention', null),
     ...attention('s2048', 'attention', ATTENTION, []).slice(1),
     ...attention('uneven-unsorted', 'attention-uneven', UNEVEN, ['--grouping', 'unsorted']),
   ],
   ...['bf16', 'fp16'].map((type) =>
-    FIRST_LAYERS.map((shape, i) => recording(`concat-linear-${i + 1}-${type}`, 'concat-linear', 4, FIRST_LAYER, ['--shape', shape, '--dtype', type])),
+    FIRST_LAYERS.map((shape, i) => recording(`concat-linear-${i + 1}-${type}`, 'concat-linear', FIRST_LAYER, ['--shape', shape, '--dtype', type])),
   ),
-  ...['bf16', 'fp16'].map((type) => [recording(`linear-compression-${type}`, 'published', 6, null, ['--dtype', type])]),
+  ...['bf16', 'fp16'].map((type) => [recording(`linear-compression-${type}`, 'published', null, ['--dtype', type])]),
   ...['bf16', 'fp16'].flatMap((type) => [sweep('batch', [256, 512, 1024, 2048, 3072, 4096], type), sweep('ratio', [2, 10, 100, 1000, 10000], type)]),
   ...[8192, 4096, 1024, 512].map((S) => attention(`s${S}`, 'attention', ATTENTION, ['--shape', `S=${S}`])),
   attention('d64', 'attention', ATTENTION, ['--shape', 'D=64']),
   attention('gqa', 'attention', ATTENTION.slice(0, 3), ['--shape', 'B=512,U=8,H=8,Hkv=2']),
-  [recording('linear-compression-uneven-bf16', 'published-uneven', 3, [...LINEAR, 'torch-decomposed-padded', 'torch-candidate-alone', 'torch-candidate-fastest'])],
+  [recording('linear-compression-uneven-bf16', 'published-uneven', [...LINEAR, 'torch-decomposed-padded', 'torch-candidate-alone', 'torch-candidate-fastest'])],
 ];
 
 const { values, positionals } = parseArgs({
