@@ -265,9 +265,9 @@ function callMethod(
   }
   // Methods that dicts, strings and numpy arrays have too, on something unknown: only with arguments that tensors take.
   if (owner.kind === 'unknown' && name === 'repeat' && args.keywords.has('axis')) return unknown('', true);
-  const whole = object && /^(reshape|view)$/.test(name) && !t.shape.exact ? beforeUnsqueeze(object, frame, run) : null;
-  if (whole)
-    return lift([whole], frame.state.path, ([one]) => callMethod(one ?? unknown(), name, args, node, frame, run, null));
+  // An axis of size 1 changes nothing of a reshape.
+  if (t.raised?.as === t.id && /^(reshape|view)$/.test(name))
+    return callMethod(t.raised.of, name, args, node, frame, run, null);
   const nodes = new Map<number | string, Node>(
     [...args.nodes].map(([key, value]) => [typeof key === 'number' ? key + 1 : key, value]),
   );
@@ -282,14 +282,6 @@ const objectOf = (node: Node): Node | null => {
   const callee = childOf(node, 'function');
   return callee && childOf(callee, 'object');
 };
-
-/** `x` of `x.unsqueeze(3).reshape(..)`: an axis of size 1 changes nothing of that, while of an x of unknown rank it hides the last axes. */
-function beforeUnsqueeze(object: Node, frame: Frame, run: Run): Value | null {
-  const method = object.kind === 'call' ? childOf(object, 'function') : null;
-  const name = method && childOf(method, 'attribute');
-  const of = method && childOf(method, 'object');
-  return name && textOf(name) === 'unsqueeze' && of?.kind === 'identifier' ? run.evaluate(of, frame) : null;
-}
 
 const carriesAny = (args: Args, frame: Frame, run: Run): boolean =>
   [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));

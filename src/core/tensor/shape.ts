@@ -33,6 +33,7 @@ export function tensor(shape: Shape, more: Partial<Omit<Tensor, 'kind' | 'shape'
     place: more.place ?? null,
     picked: more.picked ?? [],
     base: more.base ?? null,
+    raised: more.raised ?? null,
   };
 }
 

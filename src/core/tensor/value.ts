@@ -122,6 +122,8 @@ export interface Tensor {
   readonly label: string;
   /** For a view of a tensor of unknown rank: whose axes lie beyond the recorded ones, and by how much they moved. */
   readonly base: { readonly id: number; readonly label: string; readonly front: number; readonly back: number } | null;
+  /** Of unknown rank: what the value `as` was before an axis of size 1 was put in, which hides the last axes. */
+  readonly raised: { readonly as: number; readonly of: Tensor } | null;
   /** Bytes per element where known. */
   readonly itemSize: number | null;
   /** The expression that made it, null for arguments. */

@@ -28,13 +28,17 @@ export interface View {
   readonly within?: (at: number, t: Tensor) => Dim;
   /** By how much axes beyond the recorded ones move, counted from the front and from the back. */
   readonly shift?: readonly [front: number, back: number];
+  /** Puts in an axis of size 1. */
+  readonly raises?: true;
 }
 
 /** The value seen through a view: same storage, maps and form carried along. */
 export function applyView(t: Tensor, view: View, place: Place | null): Tensor {
   const shape = view.shape(t) ?? UNKNOWN_SHAPE;
   const form = t.form && viewForm(t, t.form, view, place);
-  return { ...t, id: tensor(shape).id, shape, form, place, label: '', base: baseOf(t, view.shift) };
+  const { id } = tensor(shape);
+  const raised = view.raises && !t.shape.exact ? { as: id, of: t } : null;
+  return { ...t, id, shape, form, place, label: '', base: baseOf(t, view.shift), raised };
 }
 
 function baseOf(t: Tensor, shift: View['shift']): Tensor['base'] {
@@ -61,6 +65,7 @@ function viewForm(t: Tensor, form: Form, view: View, place: Place | null): Form 
 
 export function unsqueeze(axis: number): View {
   return {
+    raises: true,
     shift: axis >= 0 ? [1, 0] : [0, 1],
     shape: (t) => {
       const rank = rankOf(t.shape);
