@@ -7,8 +7,9 @@
 // weight has zeros there.
 // Mapped blocks are multiplied before, once per source row (concat_parts.cuh), and rounded to T; a row of y looks its rows up
 // here and adds them in fp32 before the activation and its own rounding. The first addend is read ahead: its first 128
-// columns while the tile's products run, the others while those are stored. Rows of addends are interleaved, so that a
-// thread's columns are 16-byte vectors.
+// columns while the tile's products run, the others while those are stored. Where both rows of every thread of a warp look the
+// same row up, which neighbours mostly do, it is read once, all of it while the products run. Rows of addends are interleaved, so
+// that a thread's columns are 16-byte vectors.
 // One mapped block is multiplied in this launch, by its first clusters, which get fewer rows of y for that; the first tile of
 // everybody waits at its end until all of that block's rows are in memory. Clusters then wait for each other, so such a launch
 // is cooperative. Other mapped blocks are multiplied by launches before this one (concat_parts_*).
@@ -48,15 +49,30 @@ struct AddendPart {
     // Adds to row h (0 or 1) of the thread's accumulators of these columns.
     template <typename T>
     IKBO_DEVICE void add_to(float *d, int h) const {
+        add<T>([&](int at, float2 pair) {
+            d[at + 2 * h] += pair.x;
+            d[at + 2 * h + 1] += pair.y;
+        });
+    }
+    // Adds to both rows.
+    template <typename T>
+    IKBO_DEVICE void add_to_both(float *d) const {
+        add<T>([&](int at, float2 pair) {
+            d[at] += pair.x;
+            d[at + 1] += pair.y;
+            d[at + 2] += pair.x;
+            d[at + 3] += pair.y;
+        });
+    }
+
+  private:
+    template <typename T, class Each>
+    IKBO_DEVICE void add(const Each &each) const {
 #pragma unroll
         for (int v = 0; v < kVectors; ++v) {
             const uint32_t words[4] = {value[v].x, value[v].y, value[v].z, value[v].w};
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float2 pair = unpack<T>(words[i]);
-                d[4 * (4 * v + i) + 2 * h] += pair.x;
-                d[4 * (4 * v + i) + 2 * h + 1] += pair.y;
-            }
+            for (int i = 0; i < 4; ++i) each(4 * (4 * v + i), unpack<T>(words[i]));
         }
     }
 };
@@ -65,7 +81,8 @@ template <typename T, int Width, bool Resident>
 IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident> &consumer,
                          const RingTiles &tiles, const ConcatLinearWork &work, int first_column) {
     constexpr int kParts = Width / kConcatStagedColumns, kPartRegisters = kConcatStagedColumns / 2;
-    constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together
+    constexpr int kAhead = kParts % 2 == 0 ? 2 : 1;  // parts of the first addend that are read together, for each of the two rows
+    constexpr bool kJoins = kParts == 2 * kAhead;    // or all parts for one row
     const RingMemory<ConcatShape<Width>> &memory = consumer.memory;
     const int warpgroup = consumer.warpgroup, lane = consumer.thread % 32, warp = consumer.thread / 32;
     const Epilogue &epilogue = work.epilogue;
@@ -87,6 +104,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
         consumer.skip(work.ring.skew * warpgroup);
     }
     int next[2] = {0, 0};  // source rows of the first addend, read a tile ahead
+    bool joined = false;   // both are the same, in every thread of the warp
     if (epilogue.addends > 0) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) next[h] = row_of(epilogue.addend[0], 0, h);
@@ -94,20 +112,22 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
         float d[Width / 2];
-        AddendPart first[2][kAhead];  // of the first addend, in flight during the products
+        AddendPart first[2 * kAhead];  // of the first addend, in flight during the products; joined: part i is first[i]
         const T *rows[2];
         const auto load_first = [&](int part) {
 #pragma unroll
             for (int h = 0; h < 2; ++h)
 #pragma unroll
-                for (int i = 0; i < kAhead; ++i) first[h][i].load(rows[h], part + i);
+                for (int i = 0; i < kAhead; ++i) first[h * kAhead + i].load(rows[h], part + i);
         };
         const auto set_rows = [&](int tile) {
+            if (kJoins) joined = __all_sync(0xffffffffu, next[0] == next[1]);
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 rows[h] = row_at(epilogue.addend[0], next[h]);
                 next[h] = row_of(epilogue.addend[0], min(tile + 1, tiles.count - 1), h);
             }
+            if (joined) rows[1] = rows[0] + kAhead * kConcatStagedColumns;
         };
         if (epilogue.addends > 0 && tile > 0) {
             set_rows(tile);
@@ -121,7 +141,7 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
         });
         if (tile == 0) {
             if (work.part.blocks > 0) {
-                consumer.await(work.part.finished, work.part.blocks);
+                consumer.await(work.part.finished, work.part.blocks * work.part.ring.consumers);
             } else {
                 wait_for_previous_grid();
             }
@@ -148,11 +168,14 @@ IKBO_DEVICE void consume(RingConsumer<T, ConcatShape<Width>, Major::K, Resident>
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
             float *values = d + part * kPartRegisters;
-            if (epilogue.addends > 0 && part % kAhead == 0) {
+            if (kJoins && joined) {
+                first[part].template add_to_both<T>(values);
+            } else if (epilogue.addends > 0 && part % kAhead == 0) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h)
 #pragma unroll
-                    for (int i = 0; i < kAhead; ++i) first[h][i].template add_to<T>(values + i * kPartRegisters, h);
+                    for (int i = 0; i < kAhead; ++i)
+                        first[h * kAhead + i].template add_to<T>(values + i * kPartRegisters, h);
                 if (part + kAhead < kParts) load_first(part + kAhead);
             }
             if (epilogue.activation != 0) {
@@ -186,7 +209,9 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
     const RingMemory<Shape> memory{__shfl_sync(0xffffffffu, (shared_address(bytes) + 1023) & ~1023u, 0)};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles part_tiles(work.part.ring), tiles(work.ring);
-    const PartTile part(work.part, part_tiles, rank, Width);
+    using PartShape = ConcatPartShape<Width>;
+    const RingMemory<PartShape> part_memory{memory.base};
+    const PartTile part(work.part, part_tiles, rank, PartShape::width);
     const int first_column = (tiles.width_pair * 2 + rank) * Width;
     const auto locate = [](int chunk) { return chunk * kRingChunk; };  // first row
 
@@ -209,7 +234,7 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
             };
             if (warp == 0) {
                 Ring<Shape::weight_slots> weights;
-                load_weights(memory, weights, part_tiles, work.part.ring, maps.part_weight, part.first_column, part.k_start);
+                load_weights(part_memory, weights, part_tiles, work.part.ring, maps.part_weight, part.first_column, part.k_start);
                 if constexpr (Resident) {
                     load_weight_boxes(memory, weights, tiles.count > 0 ? work.ring.k_blocks : 0, work.ring, maps.weight,
                                       first_column, 0);
@@ -223,7 +248,7 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
                               });
             } else {
                 Ring<Shape::input_slots> inputs;
-                load_inputs(3 - warp, memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
+                load_inputs(3 - warp, part_memory, inputs, part_tiles, work.part.ring, rank, locate, load_part);
                 load_inputs(3 - warp, memory, inputs, tiles, work.ring, rank, locate, load_box);
             }
         }
@@ -231,7 +256,7 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
     } else {
         more_registers<232>();
         const int thread = static_cast<int>(threadIdx.x) % 128;
-        RingConsumer<T, Shape, Major::K, false> walk{memory, work.part.ring, warpgroup, thread};
+        RingConsumer<T, PartShape, Major::K, false> walk{part_memory, work.part.ring, warpgroup, thread};
         if (part_tiles.count > 0) {
             multiply_parts<T, Width>(walk, part_tiles, work.part, part);
             finish_parts<T, Width>(walk, work.part);
@@ -255,11 +280,11 @@ IKBO_DEVICE void run(const Maps &maps, const ConcatLinearWork &work) {
 template <typename T, int Width>
 IKBO_DEVICE void run_parts(const CUtensorMap *weight, const CUtensorMap *input, const ConcatPartsWork &work) {
     extern __shared__ __align__(1024) uint8_t bytes[];
-    using Shape = ConcatShape<Width>;
+    using Shape = ConcatPartShape<Width>;
     const RingMemory<Shape> memory{__shfl_sync(0xffffffffu, (shared_address(bytes) + 1023) & ~1023u, 0)};
     const int warpgroup = warpgroup_index(), rank = static_cast<int>(cluster_rank());
     const RingTiles tiles(work.ring);
-    const PartTile part(work, tiles, rank, Width);
+    const PartTile part(work, tiles, rank, Shape::width);
 
     let_next_grid_start();
     if (threadIdx.x == 0) memory.init_barriers();

@@ -35,29 +35,29 @@ struct SplitTiles {
 
 // All tiles of one consumer warpgroup, straight from the registers.
 template <typename T, int Width>
-IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatShape<Width>, ptx::Major::K, false> &walk,
+IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatPartShape<Width>, ptx::Major::K, false> &walk,
                                 const RingTiles &tiles, const ConcatPartsWork &work, const PartTile &part) {
     using namespace ptx;
     if (walk.warpgroup >= work.ring.consumers) return walk.skip(tiles.count * work.ring.k_blocks);
-    constexpr int kGroups = kConcatStagedColumns / 8;
+    constexpr int kColumns = ConcatPartShape<Width>::width, kGroups = kConcatStagedColumns / 8;
     const int my_row = walk.thread / 32 * 16 + walk.thread % 32 / 4, pair = 2 * (walk.thread % 4);
     const bool rounded = work.ring.width_pairs == work.column_pairs;  // one split: nothing is left to add
 #pragma unroll 1
     for (int tile = 0; tile < tiles.count; ++tile) {
-        float d[Width / 2];
+        float d[kColumns / 2];
         walk.template tile<kRingBlockK / kStepK>(d, work.ring.k_blocks - 1, 0, [] {}, [] {});
         if (work.bias != nullptr && part.split == 0) {
             const T *bias = static_cast<const T *>(work.bias);
 #pragma unroll
-            for (int i = 0; i < Width / 2; ++i) {
+            for (int i = 0; i < kColumns / 2; ++i) {
                 const int column = part.first_column + 8 * (i / 4) + pair + i % 2;
                 if (column < work.columns) d[i] += static_cast<float>(bias[column]);
             }
         }
         if (!rounded && work.blocks > 0) {
-            float4 *to = SplitTiles(work, Width).tile(part.split, tiles.chunk(tile, walk.warpgroup), part.first_column / Width) + walk.thread;
+            float4 *to = SplitTiles(work, kColumns).tile(part.split, tiles.chunk(tile, walk.warpgroup), part.first_column / kColumns) + walk.thread;
 #pragma unroll
-            for (int j = 0; j < Width / 8; ++j) to[j * 128] = {d[4 * j], d[4 * j + 1], d[4 * j + 2], d[4 * j + 3]};
+            for (int j = 0; j < kColumns / 8; ++j) to[j * 128] = {d[4 * j], d[4 * j + 1], d[4 * j + 2], d[4 * j + 3]};
             continue;
         }
 #pragma unroll
@@ -67,7 +67,7 @@ IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatShape<Width>, ptx::Major::
             const int64_t at = (static_cast<int64_t>(part.split) * work.rows + row) * work.stride + part.first_column +
                                interleaved_column(pair);
 #pragma unroll
-            for (int j = 0; j < Width / 8; j += 4) {
+            for (int j = 0; j < kColumns / 8; j += 4) {
                 const float *v = d + 4 * j + 2 * h;
                 const int64_t to = at + j / kGroups * kConcatStagedColumns + j % kGroups * 2;
                 if (rounded) {
@@ -83,16 +83,17 @@ IKBO_DEVICE void multiply_parts(RingConsumer<T, ConcatShape<Width>, ptx::Major::
     }
 }
 
-// Within the main launch, after multiply_parts: warpgroup 0 says what it has written and goes on; warpgroup 1, idle so far, adds
-// this block's share of the splits, if there are any.
+// Within the main launch, after multiply_parts: a warpgroup says what it has written and goes on. With splits, only warpgroup 0 has
+// multiplied, and warpgroup 1, idle so far, adds this block's share of them.
 template <typename T, int Width, class Walk>
 IKBO_DEVICE void finish_parts(const Walk &walk, const ConcatPartsWork &work) {
     using namespace ptx;
+    constexpr int kColumns = ConcatPartShape<Width>::width;
     const int splits = work.ring.width_pairs / work.column_pairs;
-    if (walk.warpgroup == 0) return walk.announce(splits > 1 ? work.arrived : work.finished);
+    if (walk.warpgroup < work.ring.consumers) return walk.announce(splits > 1 ? work.arrived : work.finished);
     if (splits > 1) {
         walk.await(work.arrived, work.blocks);
-        const SplitTiles tiles(work, Width);
+        const SplitTiles tiles(work, kColumns);
         for (int i = static_cast<int>(blockIdx.x) * 128 + walk.thread; i < tiles.size; i += work.blocks * 128) {
             float sum[4] = {};
 #pragma unroll 16
@@ -105,7 +106,7 @@ IKBO_DEVICE void finish_parts(const Walk &walk, const ConcatPartsWork &work) {
             }
             const int tile = i / tiles.tile_size, j = i % tiles.tile_size / 128, thread = i % 128;
             const int row = tile / tiles.column_tiles * kRingChunk + thread / 32 * 16 + thread % 32 / 4;
-            const int column = tile % tiles.column_tiles * Width + interleaved_column(8 * j + 2 * (thread % 4));
+            const int column = tile % tiles.column_tiles * kColumns + interleaved_column(8 * j + 2 * (thread % 4));
             T *to = static_cast<T *>(work.parts) + row * work.stride + column;
             if (row < work.rows) *reinterpret_cast<uint32_t *>(to) = pack<T>(sum[0], sum[1]);
             if (row + 8 < work.rows) *reinterpret_cast<uint32_t *>(to + 8 * work.stride) = pack<T>(sum[2], sum[3]);

@@ -33,7 +33,7 @@ template <class S>
 struct RingMemory {
     uint32_t base;
 
-    IKBO_DEVICE uint32_t weight(int slot) const { return base + slot * S::weight_box; }
+    IKBO_DEVICE uint32_t weight(int slot) const { return base + slot * S::weight_slot; }
     IKBO_DEVICE uint32_t input(int slot, int warpgroup) const {
         return base + S::inputs + (slot * kConsumers + warpgroup) * S::input_box;
     }

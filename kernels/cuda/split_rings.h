@@ -40,13 +40,14 @@ IKBO_RING inline int32_t ring_start(const RingWork &work, int32_t warpgroup) {
 }
 
 // Shared memory of a kernel: a ring of weight boxes (Width rows of the weight x 64 k), a ring of input boxes (64 x 64) for each
-// consumer warpgroup, and the output of one tile in `Parts` buffers, which the consumer warpgroups take in turn.
+// consumer warpgroup, and the output of one tile in `Parts` buffers, which the consumer warpgroups take in turn. A shape with boxes
+// of fewer rows may keep the slots of another, so that two products go through the same memory.
 template <int Width, int WeightSlots, int InputSlots, int StagingBytes, int Parts>
 struct RingShape {
     static constexpr int width = Width, weight_slots = WeightSlots, input_slots = InputSlots;
     static constexpr int staging_bytes = StagingBytes, parts = Parts;
-    static constexpr int weight_box = Width * kRingBlockK * 2, input_box = kRingChunk * kRingBlockK * 2;
-    static constexpr int inputs = WeightSlots * weight_box;
+    static constexpr int weight_slot = Width * kRingBlockK * 2, weight_box = weight_slot, input_box = kRingChunk * kRingBlockK * 2;
+    static constexpr int inputs = WeightSlots * weight_slot;
     static constexpr int staging = inputs + InputSlots * 2 * input_box;
     static constexpr int barriers = staging + Parts * StagingBytes;
     // With the barriers and what aligning to 1024 bytes may take.

@@ -30,7 +30,7 @@ struct MappedPart {
     bool copied() const { return within() || kernel.handle != nullptr; }
 };
 
-// Stage 4: kernels/cuda/concat_linear.cu. A mapped block that few clusters multiply at once is a phase of its launch; with more
+// Stage 4: kernels/cuda/concat_linear.cu. A mapped block whose tiles are few for each cluster is a phase of its launch; with more
 // than one, or a large one, each has a launch of its own before.
 class WarpSpecialized {
   public:
@@ -160,8 +160,7 @@ class WarpSpecialized {
         launch_.together = true;
         launch_.grid[0] = std::max(launch_.grid[0], work.blocks);
         const int32_t busy = static_cast<int32_t>(work.blocks) / 2;
-        share_runs(work_.ring, 0, busy / width_pairs_,
-                   parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks * work.ring.consumers / 2);
+        share_runs(work_.ring, 0, busy / width_pairs_, part_blocks(work.ring));
     }
 
     // The main launch fills the multiprocessors that the mapped block's leaves free; its last clusters start when that one is
@@ -169,8 +168,12 @@ class WarpSpecialized {
     void start_late(const RingWork &part) {
         constexpr int64_t launch_blocks = 5;
         const int32_t busy = part.runs * part.width_pairs / width_pairs_;
-        share_runs(work_.ring, work_.ring.runs - busy, busy,
-                   parts(part.groups, part.runs) * part.k_blocks * part.consumers / 2 + launch_blocks);
+        share_runs(work_.ring, work_.ring.runs - busy, busy, part_blocks(part) + launch_blocks);
+    }
+
+    // K blocks of the main launch that take as long as a cluster's tiles of a mapped block.
+    int64_t part_blocks(const RingWork &part) const {
+        return parts(part.groups, part.runs) * part.k_blocks * part.consumers * concat_part_width(width_) / (2 * width_);
     }
 
     // Addends are as wide as the tiles, so that the kernel need not ask where the columns end.
@@ -187,22 +190,25 @@ class WarpSpecialized {
         const Block &block = blocks_[i];
         MappedPart part{i, PackedWeight(context_, s_, block.width), {}, {}, {}, {}, {}, {}, {}};
         ConcatPartsWork &work = part.work;
+        work.column_pairs = width_pairs_ * (width_ / concat_part_width(width_));
         int32_t splits = 1;
         if (block.row_stride % 8 == 0 && block.source_rows > 0) {
             const auto chunks = static_cast<int32_t>(parts(block.source_rows, kRingChunk));
             const auto k_blocks = static_cast<int32_t>(parts(block.width, kRingBlockK));
-            // Half-used blocks while clusters are to spare. A long K is cut then, into pieces of four blocks or more: below
-            // nine blocks, adding the pieces takes longer than they save.
-            work.ring.consumers = chunks * width_pairs_ <= clusters ? 1 : 2;
+            // A long K is cut while clusters are to spare, into pieces of four blocks or more: below nine blocks, adding the
+            // pieces takes longer than they save. Then one warpgroup multiplies and the other adds.
+            const int32_t pairs = work.column_pairs;
+            const bool cut = k_blocks > 8 && 2 * chunks * pairs <= clusters;
+            work.ring.consumers = cut || chunks == 1 ? 1 : 2;
             work.ring.groups = static_cast<int32_t>(parts(chunks, work.ring.consumers));
-            splits = k_blocks <= 8 ? 1 : std::clamp(clusters / (work.ring.groups * width_pairs_), 1, k_blocks / 4);
+            splits = cut ? std::clamp(clusters / (chunks * pairs), 1, k_blocks / 4) : 1;
             work.ring.stride = 1;
             work.ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
-            work.ring.width_pairs = width_pairs_ * splits;
+            work.ring.width_pairs = pairs * splits;
             work.ring.runs = std::min(std::max(1, clusters / work.ring.width_pairs), work.ring.groups);
             const auto blocks = static_cast<unsigned>(2 * work.ring.runs * work.ring.width_pairs);
             // Longer, and the main launch does better to start beside it than to begin with it.
-            if (alone && work.ring.consumers == 1 && parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks <= 8) {
+            if (alone && parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks <= 16) {
                 work.blocks = blocks;
             } else {
                 part.kernel = kernel("concat_parts_", "");
@@ -212,7 +218,6 @@ class WarpSpecialized {
         }
         work.rows = static_cast<int32_t>(block.source_rows);
         work.columns = static_cast<int32_t>(s_.outputs);
-        work.column_pairs = width_pairs_;
         work.stride = addend_stride();
         const int64_t elements = block.source_rows * addend_stride();
         part.parts = Buffer(context_, size(elements * 2), "the parts of the output");
@@ -261,11 +266,12 @@ class WarpSpecialized {
         return work;
     }
 
-    CUtensorMap weight_map(const PackedWeight &weight) const {
+    // Boxes of `rows` rows.
+    CUtensorMap weight_map(const PackedWeight &weight, int rows) const {
         return tensor_map({s_.dtype,
                            {size(weight.stride), size(s_.outputs)},
                            {size(weight.stride)},
-                           {kRingBlockK, static_cast<uint32_t>(width_)}},
+                           {kRingBlockK, static_cast<uint32_t>(rows)}},
                           weight.rows.data(), "the packed weight");
     }
     CUtensorMap input_map(const Block &block, const Args &args) const {
@@ -281,13 +287,13 @@ class WarpSpecialized {
         if (described_ && std::equal(std::begin(args.x), std::end(args.x), std::begin(described_args_.x)) &&
             args.out == described_args_.out)
             return;
-        weight_map_ = weight_map(weight_);
+        weight_map_ = weight_map(weight_, width_);
         std::size_t input = 0;
         for (const Block &block : blocks_)
             if (block.direct) input_maps_[input++] = input_map(block, args);
         for (MappedPart &part : mapped_) {
             if (!part.copied()) continue;
-            part.weight_map = weight_map(part.weight);
+            part.weight_map = weight_map(part.weight, concat_part_width(width_));
             part.input_map = input_map(blocks_[part.block], args);
         }
         out_map_ = tensor_map(

@@ -195,6 +195,12 @@ TEST(ConcatLinear, Maps) {
     }
 }
 
+TEST(ConcatLinear, NeighboursOfOneSourceAndOfSeveral) { // on Hopper, what warps of one source look up is read once
+    for (const int64_t sources : {4, 70})
+        for (const Order order : {Order::sorted, Order::random, Order::all_same})
+            check({260, 392, {{sources, 72, IKBO_MAP_INDEX, order}, {260, 64}}}, IKBO_BF16);
+}
+
 TEST(ConcatLinear, ManyBlocksInAnyOrder) {
     for (const int32_t dtype : dtypes)
         check({24, 40, {{24, 9}, {4, 13, IKBO_MAP_REPEATS}, {24, 5}, {3, 8, IKBO_MAP_INDEX}, {1, 6, IKBO_MAP_ALL}, {90, 7, IKBO_MAP_INDEX}}},

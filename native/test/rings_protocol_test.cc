@@ -16,6 +16,7 @@ struct Choice {
     int weight_slots, input_slots, parts;
     RingWork work; // consumers, k_blocks, first_block, skew
     bool resident = false; // then each part of a tile is given back by itself, else all at once
+    int first_consumers = 1; // of the users' product
     bool awaits_staging = true, awaits_each = true, skips_together = true, awaits_copies = true; // what mutations leave out
 };
 
@@ -44,10 +45,10 @@ struct Block {
 
 class Rings {
   public:
-    // `users` tiles of a first product (7 K blocks, warpgroup 0 only), then `tiles`.
+    // `users` tiles of a first product (7 K blocks), then `tiles`.
     Rings(const Choice &choice, int users, int tiles) : c_(choice), tiles_(tiles) {
         first_ = c_.work;
-        first_.consumers = 1;
+        first_.consumers = c_.first_consumers;
         first_.k_blocks = 7;
         first_.skew = 0;
         users_ = users;
@@ -258,11 +259,15 @@ void expect_found(const Choice &choice, int users, int tiles, const std::string 
     EXPECT_TRUE(happened);
 }
 
-void expect_right(const Choice &choice) {
+void expect_right(Choice choice) {
     unsigned seed = 0;
-    for (const int users : {0, 1, 3})
-        for (const int tiles : {0, 1, 2, 3, 9})
-            ASSERT_EQ(Rings(choice, users, tiles).protocol.check(++seed), "") << users << " users, " << tiles << " tiles";
+    for (const int consumers : {1, 2})
+        for (const int users : {0, 1, 3})
+            for (const int tiles : {0, 1, 2, 3, 9}) {
+                choice.first_consumers = consumers;
+                ASSERT_EQ(Rings(choice, users, tiles).protocol.check(++seed), "")
+                    << users << " users by " << consumers << ", " << tiles << " tiles";
+            }
 }
 
 } // namespace
