@@ -1,7 +1,7 @@
 /** Operators between evaluated operands: numbers and sizes, lists and tuples, tensors. */
 import { type Dim, add, constant, divide, format, multiply, subtract, symbol, valueOf } from '../tensor/dim';
 import { linear, multiply as product, pointwise } from '../tensor/pointwise';
-import { rankOf, tensor } from '../tensor/shape';
+import { carriesReplica, rankOf, tensor } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
 import type { Tensor } from '../tensor/value';
 import { allocate, asDim, asTensor, placeOf } from './access';
@@ -51,6 +51,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     );
     return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator));
   }
+  // Positions that come with a network that a constructor is handed: known when that is asked for.
+  if (operator === '+' && frame.function?.owner && hides(left, right)) run.open(null);
   const filled = operator === '+' || operator === '*' ? filledOut(left, right, node) : null;
   if (filled) return filled;
   if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
@@ -63,6 +65,10 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (!row) return pointwise([left, right], place, operator);
   return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
 }
+
+/** Copies, and something of which nothing is known. */
+const hides = (a: Tensor, b: Tensor): boolean =>
+  (rankOf(a.shape) === null && carriesReplica(b)) || (rankOf(b.shape) === null && carriesReplica(a));
 
 /** Unknown things that are multiplied with ints only are sizes; arithmetic between two unknowns is not decided here. */
 const sizeLike = (v: Value): boolean =>

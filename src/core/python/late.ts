@@ -7,7 +7,7 @@ import { type Node, textOf } from './syntax';
 import { NO_ARGS, type RefValue } from './value';
 
 const BUILDER =
-  /^(?!__init__$)_*(init(ialize)?|build|set_?up|create|make|configure|define|construct)(_(?!\w*weights?$)\w+)?$/;
+  /^(?!__init__$)_*(init(ialize)?|build|set_?up|create|make|configure|define|construct|prepare|preprocess)(_(?!\w*weights?$)\w+)?$/;
 /** What a call makes: layers, no names and flags. */
 const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=\s*[A-Za-z_][\w.]*\(/gu;
 /** Levels of base classes. */

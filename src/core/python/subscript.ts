@@ -87,6 +87,7 @@ function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undef
   if (values.length < 2) return values[0];
   const makes = (value: Value): boolean =>
     value.kind === 'class' ||
+    (value.kind === 'partial' && makes(value.target)) ||
     (value.kind === 'name' && (/\bnn\.[A-Z]/.test(value.path) || layerName(value.path) !== null));
   // A string or None among them stands for what is made elsewhere.
   if (values.some((value) => !makes(value) && value.kind !== 'string' && value.kind !== 'none')) return undefined;

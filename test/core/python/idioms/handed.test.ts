@@ -305,4 +305,65 @@ def main(loader):
     model = Model(nn.Linear(8, 8), Scores(8))
     train(model, loader)
 `,
+  'with its positions, taken out of a model that the constructor is handed': `
+module Block(d):
+    self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x):
+        return self.qkv(x)  #= qkv
+
+module Clip(d):
+    self.transformer = Block(d)
+    self.pos = nn.Parameter(torch.zeros(7, d))
+
+def load(cfg):
+    model = Clip(cfg.width)
+    return model
+
+module Text(clip):
+    self.transformer = clip.transformer
+    self.pos = clip.pos
+    def forward(self, prompts):
+        return self.transformer(prompts + self.pos)
+
+module Learner(n, d):
+    self.n = n
+    self.ctx = nn.Parameter(torch.empty(4, d))
+    self.prefix = nn.Parameter(torch.zeros(n, 1, d))
+    def forward(self):
+        ctx = self.ctx.unsqueeze(0).expand(self.n, -1, -1)  #! IKB102 -> qkv
+        return torch.cat([self.prefix, ctx], dim=1)
+
+module Custom(n, clip_model):
+    self.learner = Learner(n, 3)
+    self.text_encoder = Text(clip_model)
+    def forward(self, image):
+        return self.text_encoder(self.learner())
+
+class Trainer:
+    def build(self, cfg):
+        self.model = Custom(3, load(cfg))
+`,
+  'norms of a table of bound classes, by a key that is not known': `
+from functools import partial
+
+module RMSNorm(d):
+    self.weight = nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True)) * self.weight
+
+NORMS = {'plain': partial(nn.LayerNorm, eps=1e-6), 'fine': partial(nn.LayerNorm, eps=1e-5), 'rms': RMSNorm}
+
+module Block(d, norm_layer):
+    self.norm1 = norm_layer(d)
+    self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x):
+        return self.qkv(self.norm1(x))  #= qkv
+
+module Vision(d, norm):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.block = Block(d, norm_layer=NORMS[norm])
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> qkv
+        return self.block(torch.cat([token, x], dim=1))
+`,
 });

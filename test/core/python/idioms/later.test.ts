@@ -73,4 +73,16 @@ module Ranker(d, smooth):
         user = user.unsqueeze(1).expand(-1, items.shape[1], -1)  #! IKB101 -> mlp
         return self.mlp(torch.cat([user, items], -1))  #= mlp
 `,
+  'in a method that prepares for a set of data': `
+class Task(nn.Module):
+    def __init__(self, model, width):
+        super().__init__()
+        self.model = model
+        self.width = width
+    def preprocess(self, train, valid):
+        self.mlp = nn.Sequential(nn.Linear(2 * self.width, self.width), nn.ReLU(), nn.Linear(self.width, 1))
+    def predict(self, x, graph):
+        graph = graph.unsqueeze(1).repeat(1, x.shape[1], 1)  #! IKB101 -> mlp
+        return self.mlp(torch.cat([x, graph], dim=-1))  #= mlp
+`,
 });
