@@ -10,6 +10,7 @@ import {
   divide,
   evaluate,
   format,
+  isOne,
   multiply,
   product,
   subtract,
@@ -75,7 +76,10 @@ export function factors(dims: readonly Dim[]): string {
     ];
     return parts.join('*');
   }
-  return [...dims.map((d) => (d && d.length > 1 ? `(${format(d, shown)})` : format(d, shown)))].join('*');
+  return dims
+    .filter((d) => !isOne(d))
+    .map((d) => (d && d.length > 1 ? `(${format(d, shown)})` : format(d, shown)))
+    .join('*');
 }
 
 /** The value with shapes bound by displayed name. */

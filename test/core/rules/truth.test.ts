@@ -334,7 +334,8 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     signature: 'k',
     rule: 'IKB301',
     level: 'information',
-    message: /copied `b` times as an operand of `torch\.matmul`; the product needs one of them, but would write out a view/,
+    message:
+      /copied `b` times as an operand of `torch\.matmul`; the product needs one of them, but would write out a view/,
   },
   'an addition broadcasts by itself': {
     init: ['self.one = nn.Parameter(torch.eye(16).unsqueeze(0))'],
@@ -523,8 +524,8 @@ describe('messages are true:', () => {
         ],
       }),
     );
-    const costs = findings.map(({ level, cost }) => `${level} ${cost.bytes}`);
-    assert.deepEqual(costs.sort(), ['information b*224', 'information b*32']);
+    const costs = findings.map(({ level, cost }) => `${level} ${cost.bytes}, ${cost.flops}`);
+    assert.deepEqual(costs.sort(), ['information b*224, 7*(b - 1)*16*8*2', 'information b*32, (b - 1)*16*8*2']);
   });
 
   for (const [what, claim] of Object.entries(CLAIMS)) {
