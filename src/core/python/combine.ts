@@ -17,10 +17,10 @@ import {
   tensor,
   withoutReplicas,
 } from '../tensor/shape';
-import type { Axis, Place, Tensor } from '../tensor/value';
+import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, nodeAt, opaque } from './access';
-import { childOf, textOf } from './syntax';
+import { type Node, childOf, textOf } from './syntax';
 
 import type { Frame, Run } from './run';
 import { type Args, type Value } from './value';
@@ -139,11 +139,23 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
 }
 
+/** As many axes as lists are nested around numbers: `[[i / n for i in range(d)] for n in range(m)]`. */
+function shapeOfLists(node: Node | undefined): Shape {
+  let rank = 0;
+  let at = node;
+  for (; at && /^list(_comprehension)?$/.test(at.kind); at = at.children[0]) rank++;
+  const isNumber = at !== undefined && /^(integer|float|unary_operator)$/.test(at.kind);
+  const isQuotient = at?.kind === 'binary_operator' && !at.children.some((side) => /^list/.test(side.kind));
+  return rank > 0 && (isNumber || isQuotient)
+    ? exactShape(Array.from({ length: rank }, () => freeAxis(null)))
+    : UNKNOWN_SHAPE;
+}
+
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
   if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
-    return tensor(UNKNOWN_SHAPE, { content: 'constant', place });
+    return tensor(shapeOfLists(args.nodes.get(0)), { content: 'constant', place });
   const uniform = /^(new_)?(ones|zeros|full)(_like)?$/.test(kind);
   if (/_like$/.test(kind) && like?.kind === 'tensor')
     return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });

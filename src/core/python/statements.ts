@@ -7,9 +7,22 @@ import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import { type LoopPass, decidedBy, fork, join, joinHeaps, matters, opposite, possible, unknown } from './state';
+import {
+  type LoopPass,
+  decidedBy,
+  fork,
+  join,
+  joinHeaps,
+  lift,
+  matters,
+  opposite,
+  possible,
+  something,
+  unknown,
+} from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { truthOf } from './truth';
+import { startState } from './carried';
 import { NONE, type Value } from './value';
 import { assign } from './assign';
 import { refine } from './refine';
@@ -146,7 +159,8 @@ function augmented(node: Node, frame: Frame, run: Run): void {
   const operator = childOf(node, 'operator');
   if (!left || !right || !operator) return;
   const before = run.evaluate(left, frame);
-  const by = run.evaluate(right, frame);
+  // None is added to nothing.
+  const by = something(run.evaluate(right, frame));
   if (before.kind === 'ref' && frame.state.heap.get(before.id)?.kind === 'list') {
     const listed = run.items(by, frame);
     const item = frame.state.heap.get(before.id);
@@ -161,7 +175,9 @@ function augmented(node: Node, frame: Frame, run: Run): void {
   const sign = textOf(operator).replace('=', '');
   const pairs = before.kind === 'union' ? possible(before, frame.state.path) : [{ value: before, when: [] }];
   const results = pairs.map((option) => ({
-    value: arithmetic(option.value, by, sign, node, frame, run),
+    value: lift([by], [...frame.state.path, ...option.when], ([added]) =>
+      arithmetic(option.value, added ?? by, sign, node, frame, run),
+    ),
     when: option.when,
   }));
   const [only] = results;
@@ -231,6 +247,7 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
   const { values, open } = passes(run.evaluate(right, frame), right, frame, run);
   const [first] = values;
   if (!first) return 'next';
+  if (open && !frame.building) startState(right, values, body, frame, run);
   const around = frame.state.loops;
   if (open && values.length === 1) {
     const pass = counted(first, frame);

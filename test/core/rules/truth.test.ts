@@ -197,6 +197,29 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /as an operand of `torch\.matmul`; the product could look the rows up/,
   },
+  'positions that may be missing are the same for each copy where they are there': {
+    init: [TOKEN, LAYER, "self.places = None if kind == 'none' else nn.Parameter(torch.zeros(1, 65, 16))"],
+    forward: [
+      'x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)',
+      'if exists(self.places):',
+      '    x += self.places',
+      'return self.fc(x)',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /that `self\.fc` reads; the copied rows/,
+  },
+  'a table of numbers that lists make has as many axes as lists': {
+    init: [TOKEN, LAYER],
+    forward: [
+      'table = torch.FloatTensor([[i / (j + 1) for i in range(16)] for j in range(65)])',
+      'x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)',
+      'return self.fc(x + table)',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /^`self\.token` is copied `x\.shape\[0\]` times into the rows that `self\.fc` reads;/,
+  },
   'a row put behind keys is few': {
     init: ['self.bias = nn.Parameter(torch.zeros(1, 1, 16))'],
     forward: ['v = torch.cat([v, self.bias.repeat(v.shape[0], 1, 1)], dim=1)', 'return torch.bmm(p, v)'],
