@@ -5,7 +5,7 @@ import { allocate, argument, asNumber, asString } from './access';
 import { container, containerOf } from './containers';
 import { isInstance } from './instances';
 import { passes } from './iterate';
-import { RETURNS_MODULE } from './layers';
+import { RETURNS_MODULE, layerByName } from './layers';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
@@ -73,7 +73,8 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
       return dictOf(args, frame, run);
     case 'getattr': {
       const attribute = asString(second) ?? templateOf(args.nodes.get(1));
-      return first && attribute !== null ? run.attribute(first, attribute, node, frame) : unknown();
+      if (first && attribute !== null) return run.attribute(first, attribute, node, frame);
+      return first?.kind === 'name' ? (layerByName(first.path, args.nodes.get(1)) ?? unknown()) : unknown();
     }
     case 'super': {
       const self = second ?? frame.state.names.get('self');

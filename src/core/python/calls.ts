@@ -12,7 +12,7 @@ import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
 import { callUnknown } from './conventions';
 import { isInstance } from './instances';
-import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, layerName } from './layers';
+import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerName } from './layers';
 import { applyOperator } from './operators';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
@@ -140,6 +140,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (isContainer(name)) return container(name, args, frame, run);
   const layer = layerName(name);
   if (layer) return constructLayer(layer, args, node);
+  if (isRecurrentByName(name, args)) return constructLayer('nn.RNN', args, node, 'chosen by its name');
   if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
   if (/^(collections|typing)\.OrderedDict$/.test(path)) return dictOf(args, frame, run);
   if (isOfNumbers(path, args)) return NUMBER;

@@ -69,6 +69,13 @@ function isOfGraphs(file: FileModel): boolean {
   return known;
 }
 
+const OF_USER = /(^|[._])(user|session|request|query)_(idx|index|indices)$/;
+const OF_ITEM = /\[[\w.]*(item|pos|neg)s?_(idx|index|indices)\]/;
+
+/** `user_emb[user_idx]` beside `item_emb[item_idx]`: rows of two tables, for the pairs of a mini-batch. */
+const isOfPairs = (index: string, { function: model }: Frame): boolean =>
+  OF_USER.test(index) && model !== null && OF_ITEM.test(textOf(model.node));
+
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
 /** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
@@ -102,6 +109,7 @@ export function gathered(
     by.content === 'index' && carriesReplica(by)
       ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
       : by.index;
+  if (kind.kind === 'many-to-one' && kind.evidence === 'named' && isOfPairs(indexText, frame)) return free();
   const copied = axisAt(t, dim).replica;
   // Copies put in another order, by an index that no input decides, are still copies.
   if (copied && by.content === 'constant') return reordered(t, dim, extent.dim, place);

@@ -1,7 +1,7 @@
 /** Known module classes by their canonical names, and what other libraries call the same things. */
 import { canonicalName, operatorNamed } from '../tensor/operators';
-import type { Node } from './syntax';
-import type { Args, Value } from './value';
+import { type Node, textOf } from './syntax';
+import { type Args, type Value, name as nameOf } from './value';
 
 const CONTAINERS = new Set(['nn.Sequential', 'nn.ModuleList', 'nn.ModuleDict', 'nn.ParameterList', 'nn.ParameterDict']);
 export const isContainer = (name: string): boolean => CONTAINERS.has(name);
@@ -30,6 +30,20 @@ export function layerName(name: string): string | null {
   return null;
 }
 
+/** A class of `torch.nn` that a variable names. */
+const NAMED_BY_VARIABLE = 'nn.getattr';
+
+/** `getattr(nn, self.activation)`, `getattr(nn, self.kind)`: what an activation is called by, or any other class. */
+export function layerByName(of: string, by: Node | undefined): Value | null {
+  if (!/^(torch\.)?nn$/.test(of)) return null;
+  return nameOf(by && /act|nonlin/i.test(textOf(by)) ? 'nn.ReLU' : NAMED_BY_VARIABLE);
+}
+
+/** Of classes of `torch.nn` only recurrent layers know these arguments. */
+export const isRecurrentByName = (name: string, { keywords }: Args): boolean =>
+  name === NAMED_BY_VARIABLE &&
+  ['batch_first', 'bidirectional', 'hidden_size', 'num_layers'].some((keyword) => keywords.has(keyword));
+
 /** The helper of transformers that other projects import: heads, the second axis of four, are repeated. */
 export const REPEAT_KV = /^transformers\.([\w.]+\.)?repeat_kv$/;
 
@@ -39,8 +53,8 @@ export const isKnownOutside = (path: string): boolean => {
   return REPEAT_KV.test(path) || operatorNamed(name) !== null || isContainer(name);
 };
 
-export function constructLayer(name: string, args: Args, node: Node): Value {
-  return { kind: 'layer', name, args, node, doubt: null };
+export function constructLayer(name: string, args: Args, node: Node, doubt: string | null = null): Value {
+  return { kind: 'layer', name, args, node, doubt };
 }
 
 /** Methods of nn.Module that hand back the module itself. */

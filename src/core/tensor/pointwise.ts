@@ -295,10 +295,19 @@ export function multiply(values: readonly Tensor[], place: Place): Tensor {
   if (!carriesReplica(first) && !carriesReplica(second)) return plain;
   if (first.form || second.form) return plain;
   const lost = [first, second].some((v) => replicasOf(v.shape).length > replicasOf(plain.shape).length);
-  if (!lost) return plain;
+  if (!lost || isOfPairs(first, second)) return plain;
   const factors = [alignTo(first, plain), alignTo(second, plain)];
   const blocks: Block[] = [{ width: null, terms: [{ coefficient: 1, factors }], place }];
   return { ...plain, form: { axis: null, blocks, place, after: [] } };
+}
+
+/** Rows by one index times rows by another one are of pairs, each of which is there once. */
+function isOfPairs(a: Tensor, b: Tensor): boolean {
+  const indices = [a, b].map((t) =>
+    replicasOf(t.shape).flatMap(({ map }) => (map.kind === 'indexed' ? [map.index] : [])),
+  );
+  const [one = [], other = []] = indices;
+  return one.length > 0 && other.length > 0 && !one.some((index) => other.includes(index));
 }
 
 /** One number per row: the last axis has size 1 (the contracted one, for whatever follows). */

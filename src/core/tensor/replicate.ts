@@ -67,9 +67,9 @@ const assuming = (axis: Axis, assumption: string): Axis => ({
  * size stays. With several sizes that cannot be compared, which axis is expanded is not known, and none is said to be.
  */
 export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor {
-  const rank = rankOf(t.shape);
+  const rank = rankOf(t.shape) ?? rankBySizes(t, sizes);
   const missing = rank === null ? 0 : Math.max(0, sizes.length - rank);
-  const shape = rank === null ? withRank(t, sizes.length) : t.shape;
+  const shape = rankOf(t.shape) === null ? withRank(t, rank ?? sizes.length) : t.shape;
   const [vector] = sizes;
   // One number for each row, such as a time step or an id: it may have been handed over for each row as well.
   if (shape && sizes.length === 1 && vector !== undefined && vector !== 'keep')
@@ -106,6 +106,15 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
     if (grown) axes[chosen] = chosen === only ? grown : assuming(grown, 'the expand keeps the size of the first axis');
   }
   return view(t, exactShape(axes), place);
+}
+
+/** `x.expand(n, x.shape[0])`: its first axis is the last one, so that it has no other. */
+function rankBySizes(t: Tensor, sizes: readonly Size[]): number | null {
+  for (let own = sizes.length - 1; own > 0; own--) {
+    const last = sizes.slice(-own);
+    if (last.every((size, i) => size !== 'keep' && equal(axisAt(t, i).dim, size) === true)) return own;
+  }
+  return null;
 }
 
 /** `x.expand(n, *x.shape)`: sizes of the first `at` axes and of new ones before them; those after them stay. */

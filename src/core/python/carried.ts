@@ -1,0 +1,38 @@
+/** What a loop carries from pass to pass: copies that only the first pass finds there. */
+import { carriesReplica } from '../tensor/shape';
+import { mapReplicas } from '../tensor/pointwise';
+import { asDim } from './access';
+import type { Frame, Run } from './run';
+import { type Node, childOf, textOf } from './syntax';
+import type { Value } from './value';
+
+/** The size of an axis of a tensor, as shapes call it. */
+const OF_AXIS = /@\d+_-?\d+$/;
+
+/**
+ * A state that starts as copies of one row and that each step of time makes anew, `h = cell(x[:, t], h)`, and rows that each
+ * pass writes to, `xs[i, at] = ..`: from the second pass on they differ.
+ */
+export function startState(over: Node, values: readonly Value[], body: Node, frame: Frame, run: Run): void {
+  const copied = [...frame.state.names.all()].filter(([, value]) => value.kind === 'tensor' && carriesReplica(value));
+  if (copied.length === 0) return;
+  const text = textOf(body);
+  const isTime = isOverTime(over, values, frame, run);
+  for (const [name, value] of copied) {
+    const made = isTime && new RegExp(`^[ \\t]*(?:\\w+, *)?${name}\\b(?:, *\\w+)? *=[^=]`, 'm').test(text);
+    const filled = new RegExp(`^[ \\t]*${name}\\[[^\\n=]*\\] *=[^=]`, 'm').test(text);
+    if (value.kind === 'tensor' && (made || filled))
+      frame.state.names.set(
+        name,
+        mapReplicas(value, () => null),
+      );
+  }
+}
+
+function isOverTime(over: Node, values: readonly Value[], frame: Frame, run: Run): boolean {
+  if (values.some((value) => value.kind === 'tensor')) return true;
+  if (!textOf(over).startsWith('range(')) return false;
+  const stop = childOf(over, 'arguments')?.children.slice(0, 2).at(-1);
+  const size = stop ? asDim(run.evaluate(stop, frame)) : null;
+  return size?.some(({ symbols }) => symbols.some((symbol) => OF_AXIS.test(symbol))) ?? false;
+}

@@ -1,0 +1,114 @@
+import { idioms } from './idioms';
+
+idioms('idioms: what steps of time and pairs make different', {
+  'a state that starts as copies and that each step makes anew': `
+module Cell(d):
+    self.u = nn.Linear(d, 2 * d)
+    self.first = nn.Parameter(torch.zeros(1, d))
+    def steps(self, w, h):
+        out = []
+        for k in range(w.shape[1]):
+            gates = w[:, k] + self.u(h)
+            at, zt = gates.chunk(2, 1)
+            h = zt * h + (1 - zt) * at
+            out.append(h)
+        return torch.stack(out, dim=1)
+    def forward(self, w):
+        return self.steps(w, self.first.expand(w.shape[0], -1))
+`,
+  'the same, over the steps themselves': `
+module Cell(d):
+    self.u = nn.Linear(d, d)
+    def forward(self, frames: Tensor, first: Tensor):
+        h = first.repeat(frames.shape[1], 1)
+        for frame in frames:
+            h = torch.tanh(frame + self.u(h))
+        return h
+`,
+  'what each step reads and none changes': `
+module Decoder(d):
+    self.u = nn.Linear(d, d)
+    def forward(self, w, memory, n):
+        memory = memory.repeat_interleave(n, dim=0)  #! IKB102 -> product
+        h = 0
+        for k in range(w.shape[1]):
+            h = w[:, k] + self.u(memory) * h  #= product
+        return h
+`,
+  'queries that each layer refines: copies before the first of them': `
+module Layer(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, context):
+        return x + self.fc(x) @ context.transpose(1, 2)  #= layer
+
+module Decoder(d, n):
+    self.queries = nn.Parameter(torch.zeros(1, 8, d))
+    self.layers = nn.ModuleList([Layer(d) for _ in range(n)])
+    def forward(self, context):
+        x = self.queries.repeat(context.shape[0], 1, 1)  #! IKB102 -> layer
+        for layer in self.layers:
+            x = layer(x, context)
+        return x
+`,
+  'rows that each pass writes to': `
+module Search(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, best, rows, n, length):
+        xs = best.repeat(n, 1).clone()
+        for i in range(length):
+            at = self.fc(xs.float()).argmax(dim=1)
+            xs[rows, at] = torch.logical_not(xs[rows, at])
+        return xs
+`,
+  'pairs of microphones: rows by one index times rows by another': `
+def weights(steering, x):
+    at = torch.triu_indices(4, 4)
+    a = steering[:, :, 0, at[0, :]]
+    b = steering[:, :, 1, at[0, :]]
+    c = steering[:, :, 0, at[1, :]]
+    d = steering[:, :, 1, at[1, :]]
+    w = a * c + b * d
+    return torch.matmul(x, w.reshape(w.shape[0], -1).transpose(0, 1))
+`,
+  'rows of two tables, for the pairs of a mini-batch': `
+def contrast(user_emb, item_emb, centroids, user_idx, item_idx):
+    users = user_emb[user_idx] @ centroids.T
+    return users + item_emb[item_idx] @ centroids.T
+`,
+  'the user of each candidate': `
+def score(user_emb, candidates, user_idx):
+    users = user_emb[user_idx]  #! IKB301 -> product
+    return torch.bmm(candidates, users.unsqueeze(2))  #= product
+`,
+  'a layer that a variable names': `
+module Forecaster(d, h, kind, layers):
+    self.rnn = getattr(nn, kind)(2 * d, h, layers, batch_first=True)
+    def forward(self, past, static):
+        static = static.unsqueeze(1).repeat(1, past.shape[1], 1)  #! IKB101 -> rnn
+        out, _ = self.rnn(torch.cat([past, static], dim=-1))  #= rnn
+        return out
+`,
+  'an activation that a variable names, in front of a linear': `
+module Scorer(d, activation):
+    self.act = getattr(nn, activation)()
+    self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        user = user.repeat_interleave(n, dim=0)  #! IKB102 -> fc
+        return self.fc(self.act(user))  #= fc
+`,
+  'another class that a variable names': `
+module Other(d, kind):
+    self.pool = getattr(nn, kind)(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, user, n):
+        return self.fc(self.pool(user.repeat_interleave(n, dim=0)))
+`,
+  'a row of which the last size is its first': `
+module Parser(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, states, trees, nodes, i):
+        state = torch.cat([states[i, :], trees[i]])
+        state = state.expand(len(nodes), state.shape[0])  #! IKB101 -> fc
+        return self.fc(torch.cat([state, nodes], dim=1))  #= fc
+`,
+});
