@@ -29,6 +29,8 @@ export interface Analysed {
   readonly folders: readonly string[];
   /** Files that are named and that the configuration excludes, and the configuration's file. */
   readonly excluded: readonly (readonly [path: string, by: string])[];
+  /** Something that is named is not there. */
+  readonly missing: boolean;
   /** Nothing could be read, or not what is named. */
   readonly failed: boolean;
 }
@@ -199,17 +201,24 @@ function collect(
     ],
     folders: run.folders,
     excluded: run.excluded.map((path) => [path, config.file ?? ''] as const),
+    missing: run.missing,
     failed: run.missing || (errors.length > 0 && problems.length + broken.length >= run.files),
     texts: new Map(checked.flatMap(({ path, text }) => (text === null ? [] : [[path, text] as const]))),
   };
 }
 
 /** What is named and was not looked at is said: silence would pass for a check. */
-export function noteNothing(context: Context, { report, excluded }: Analysed, named: readonly string[]): void {
+export function noteNothing(
+  context: Context,
+  { report, excluded }: Analysed,
+  named: readonly string[],
+  changedSince: string | null = null,
+): void {
   for (const [path, by] of excluded) context.output.error(`note: ${path}: not checked; ${by} excludes it\n`);
   if (report.stats.files + report.errors.length + excluded.length > 0) return;
   const what = `no Python file, notebook or ONNX model in ${named.join(', ')}`;
-  context.output.error(`note: ${what}, besides what is ignored or excluded\n`);
+  const which = changedSince === null ? '' : ` differs from ${changedSince}`;
+  context.output.error(`note: ${what}${which}, besides what is ignored or excluded\n`);
 }
 
 /** A finding's path as the baseline names it: relative to the configuration, wherever the command runs. */

@@ -6,7 +6,7 @@ import { rulePage } from '../core/rules/page';
 import { makeBaseline } from '../project/baseline';
 import { isModel } from '../project/check-files';
 import { decodeText } from '../project/read-text';
-import { configFor } from '../project/scope';
+import { configFor, decidingFolders } from '../project/scope';
 import { describeError, reportPath } from '../project/walk';
 import type { Config } from '../project/config';
 import { analyse, analyseText, baselinePath, noteNothing, type Analysed, type AnalyseOptions } from './analyse';
@@ -70,13 +70,14 @@ export async function check(context: Context, paths: readonly string[], given: C
   if (given.watch) {
     if (stdin !== null || given.writeBaseline !== null)
       throw new UsageError('--watch: not together with standard input or --write-baseline');
+    const beside = () => decidingFolders(context.root, named);
     const deltas = given.format === 'text' && !given.statistics;
-    return exitCode(await watch(context, { run, print, deltas, cache }));
+    return exitCode(await watch(context, { run, print, beside, deltas, cache }));
   }
   const analysed = stdin !== null ? await analyseStdin(context, stdin, optionsNow(null)) : await run(cache);
   if (given.writeBaseline !== null) return writeBaseline(context, given.writeBaseline, optionsNow(null), analysed);
   print(analysed);
-  noteNothing(context, analysed, named);
+  noteNothing(context, analysed, named, given.changedSince);
   return exitCode(analysed);
 }
 
@@ -87,7 +88,9 @@ function noteUnknownRules(context: Context, { file, select, ignore }: Config): v
       context.output.error(`note: ${file}: ${code} is no rule; \`ikbo explain\` lists them\n`);
 }
 
-function exitCode({ report, failed }: Analysed): ExitCode {
+/** A slip in a path is not hidden behind the findings of others. */
+function exitCode({ report, missing, failed }: Analysed): ExitCode {
+  if (missing) return EXIT.failed;
   if (report.findings.some((finding) => finding.materialized)) return EXIT.findings;
   return failed ? EXIT.failed : EXIT.clean;
 }

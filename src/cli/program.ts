@@ -16,7 +16,7 @@ const EXIT_CODES = `
 Exit codes:
   0  no findings
   1  findings (for fix: findings left, or a diff printed)
-  2  could not run: wrong usage, or nothing could be read
+  2  could not run: wrong usage, something named is not there, or nothing could be read
 verify: 0 same results, 1 not the same, 2 not compared`;
 
 const VERIFY_HELP = `

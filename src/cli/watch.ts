@@ -25,6 +25,8 @@ export interface Watching {
   readonly run: (cache: string) => Promise<Analysed>;
   /** The whole report, printed first; and again after each change in formats that are no text. */
   readonly print: (analysed: Analysed) => void;
+  /** Folders to watch besides those that were looked through, as they are now. */
+  readonly beside: () => readonly string[];
   /** Print only what is new and what is gone. */
   readonly deltas: boolean;
   /** Kept results; null: for this run only. */
@@ -50,9 +52,9 @@ export async function watch(context: Context, watching: Watching): Promise<Analy
   process.once('SIGTERM', end);
   try {
     let last = await watching.run(cache);
-    follow(watchers, last.folders, change);
+    follow(watchers, [...last.folders, ...watching.beside()], change);
     watching.print(last);
-    if (watchers.size === 0) throw new UsageError('--watch: nothing that is named is there to be watched');
+    if (last.folders.length === 0) throw new UsageError('--watch: nothing that is named is there to be watched');
     context.output.error('watching for changes; Ctrl-C ends\n');
     while (!ended) {
       // Changes while a check ran are not missed: the flag was set.
@@ -62,7 +64,7 @@ export async function watch(context: Context, watching: Watching): Promise<Analy
       dirty = false;
       const next = await attempt(context, () => watching.run(cache));
       if (!next) continue;
-      follow(watchers, next.folders, change);
+      follow(watchers, [...next.folders, ...watching.beside()], change);
       if (watching.deltas) context.output.out(deltaReport(last, next, context.output.color));
       else watching.print(next);
       last = next;

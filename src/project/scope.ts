@@ -26,6 +26,14 @@ export function namingFolders(root: string, paths: readonly string[]): readonly 
   return [...new Set([...around, projectAround(held)])];
 }
 
+/**
+ * Folders in which something may appear that decides though nothing of it is looked at: configurations, and what is named and
+ * is not there now.
+ */
+export const decidingFolders = (root: string, paths: readonly string[]): readonly string[] => [
+  ...new Set([...namingFolders(root, paths), ...paths.map((path) => folderOf(resolve(root, path)))]),
+];
+
 /** The innermost folder that holds all of `paths`. */
 export const heldFolder = (root: string, paths: readonly string[]): string => holding(root, paths).held;
 

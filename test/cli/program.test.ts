@@ -198,6 +198,10 @@ describe('ikbo', () => {
         ['changed.py', 'new.py'],
       );
       await assert.rejects(ikbo('check', '--changed-since', 'nowhere'), UsageError);
+      git('add', '.');
+      git('commit', '-qm', 'all');
+      const { error } = await ikbo('check', '--changed-since', 'HEAD');
+      assert.equal(error, 'note: no Python file, notebook or ONNX model in . differs from HEAD, besides what is ignored or excluded\n'); // prettier-ignore
     });
     it('--changed-since knows new files beside the current folder, whatever git is told to say of it', async () => {
       const git = (...args: string[]) => execFileSync('git', args, { cwd: join(root, 'repo'), stdio: 'pipe' });
@@ -368,6 +372,7 @@ describe('ikbo', () => {
     assert.match((await ikbo('fix')).error, nothing);
     write('m.py', BAD);
     assert.equal((await ikbo('check')).error, '');
+    assert.deepEqual([(await ikbo('check', 'm.py')).code, (await ikbo('check', 'm.py', 'gone.py')).code], [1, 2]);
     await assert.rejects(ikbo('fix', '--rule', 'IKB999'), /--rule IKB999: no such rule/);
     assert.match(
       (await ikbo('fix', '--prefer', 'nosuch')).error,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deltaReport } from '../../src/cli/formats/delta';
@@ -60,6 +60,20 @@ describe('ikbo check --watch', function () {
     write('ikbo.toml', 'ignore = ["IKB1"]');
     await shows(/^gone sub\/n\.py[^]*0 findings/m);
     assert.equal(await stop(), 0);
+  });
+  it('sees a configuration beside what is named, and what is named come back', async () => {
+    mkdirSync(join(root, 'src'));
+    write('src/m.py', BAD);
+    await start('src');
+    write('ikbo.toml', 'ignore = ["IKB1"]');
+    await shows(/^gone src\/m\.py/m);
+    rmSync(join(root, 'ikbo.toml'));
+    await shows(/^src\/m\.py:11/m);
+    renameSync(join(root, 'src'), join(root, 'away'));
+    await shows(/src: no such file or directory/);
+    renameSync(join(root, 'away'), join(root, 'src'));
+    await shows(/^src\/m\.py:11/m);
+    assert.equal(await stop(), 1);
   });
   it('prints whole reports in other formats, and exit code 1 with findings', async () => {
     await start('--format', 'github');
