@@ -239,7 +239,8 @@ function matchOf(
       hit.implicit === 'matrix' ||
       (code === 'IKB102' && isToken(hit)) ||
       (code === 'IKB301' && isVector(hit, operand, event)) ||
-      (hit.via === 'picked' && rankOf(hit.carrier.shape) === 1) ||
+      // A block of rows that each meet a weight of their own: the concatenation writes them anyway.
+      (hit.via === 'picked' && (rankOf(hit.carrier.shape) === 1 || (form?.blocks.length ?? 0) > 1)) ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),

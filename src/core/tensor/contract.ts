@@ -49,7 +49,8 @@ export function hitsOf(t: Tensor, contracted: number): readonly Hit[] {
           if (!product)
             hits.push(...replica.also.map((other) => ({ ...beside(other, replica, axis, factor), via }) as Hit));
         }
-        if (!product || term.factors.every((f) => f.picked.length > 0)) hits.push(...picks(factor));
+        // Of rows that were picked, a few tokens among others are worth no word.
+        if (along && (!product || term.factors.every((f) => f.picked.length > 0))) hits.push(...picks(factor));
         if (!along && !product && factor.form) hits.push(...nestedIn(factor, at));
       }
       if (product) hits.push(...outerProduct(term.factors, at));

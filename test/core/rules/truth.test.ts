@@ -74,6 +74,40 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /^`self\.token` is copied `b` times into the rows that `self\.fc` reads/,
   },
+  'a block of which each copy meets a weight of its own': {
+    init: ['self.towers = nn.ModuleList([nn.Linear(20, 8) for _ in range(5)])'],
+    forward: [
+      'rows = user.view(-1, 1, 4).repeat(1, 5, 1)',
+      'h = torch.cat([x.view(-1, 5, 16), rows], dim=-1)',
+      'return torch.stack([tower(h[:, i]) for i, tower in enumerate(self.towers)], dim=1)',
+    ],
+    signature: 'user, x',
+    rule: 'IKB301',
+    level: 'information',
+    message: /^`user\.view\(-1, 1, 4\)` is copied `5` times and concatenated in an operand/,
+  },
+  'a whole of which each copy meets a weight of its own': {
+    init: ['self.towers = nn.ModuleList([nn.Linear(4, 8) for _ in range(5)])'],
+    forward: [
+      'rows = user.view(-1, 1, 4).repeat(1, 5, 1)',
+      'return torch.stack([tower(rows[:, i]) for i, tower in enumerate(self.towers)], dim=1)',
+    ],
+    signature: 'user',
+    rule: 'IKB301',
+    level: 'warning',
+    message: /^`user\.view\(-1, 1, 4\)` is copied `5` times as an operand/,
+  },
+  'a token among the rows of each image, one after the other': {
+    init: [TOKEN, LAYER],
+    forward: [
+      'n, h, w, d = x.shape',
+      'x = torch.cat([x, self.token.expand(n, h, -1, -1)], dim=2).reshape(n, -1, 16)',
+      'return [self.fc(x[i]) for i in range(n)]',
+    ],
+    rule: 'IKB102',
+    level: 'information',
+    message: /into the rows that `self\.fc` reads/,
+  },
   'copies along two axes are multiplied': {
     init: [TOKEN, LAYER],
     forward: ['b, t, d = x.shape', 'return self.fc(self.token.expand(b, t, -1).contiguous())'],
