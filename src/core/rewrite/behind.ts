@@ -5,7 +5,7 @@
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { EDGE, LETTER, NAME } from '../python/words';
-import { doingsOf } from './callees';
+import { doingsOf, writesInto } from './callees';
 import type { Edit } from './edit';
 import { type Call, callOf, unwrap } from './expression';
 import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
@@ -42,8 +42,13 @@ const PATHS = new RegExp(`(?<![.])${EDGE}(self(?:\\.${NAME}(?!${LETTER}|\\s*\\()
 /** What is read of a tensor that is not its numbers. */
 const FACTS = new RegExp(`(?<!${LETTER})(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
 
+/** `x[index`: the old text kept the index as well. */
+const INDEX = new RegExp(`(?<=${LETTER}|[)\\]])\\[${NAME}(?:\\.${NAME})*`, 'gu');
+
 const pathsIn = (edits: readonly Edit[]): readonly string[] => [
-  ...new Set(edits.flatMap(({ text }) => [...text.replace(FACTS, '').matchAll(PATHS)].map(([path]) => path))),
+  ...new Set(
+    edits.flatMap(({ text }) => [...text.replace(FACTS, '').replace(INDEX, '[').matchAll(PATHS)].map(([path]) => path)),
+  ),
 ];
 
 /** What writes into the tensor of that name after the product, also in the next pass of a loop. */
@@ -70,7 +75,11 @@ function writeBehind(path: string, sink: Node, scope: Node): Node | null {
   const call = calls.find((one) => {
     if (one.node.start < sink.end) return false;
     const given = [...(one.receiver ? [one.receiver] : []), ...one.positional, ...one.keywords.values()];
-    const named = all.some((name) => given.some((argument) => within(argument, name)) && overlap(pathOf(name), path));
+    const named = all.some(
+      (name) =>
+        overlap(pathOf(name), path) &&
+        given.some((argument) => within(argument, name) && (argument === one.receiver || writesInto(one, argument))),
+    );
     const own = path.startsWith('self.') && doingsOf(one).sets.has(path.split('.')[1] ?? '');
     return (own || (named && root !== 'self')) && !isBoundAgain(one.node);
   });

@@ -2,11 +2,11 @@
  * What a call does besides giving a value, as far as the file says: in-place writes, attributes and outer variables that
  * it sets. Functions, methods and modules of the file are looked into; PyTorch's own are known.
  */
-import { type Node, childOf, textOf } from '../python/syntax';
+import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import { isPure } from './effects';
-import { type Call, callOf, isSimple, isView, unwrap } from './expression';
+import { type Call, callOf, isSimple, isView, rootName, unwrap } from './expression';
 import { indexOf } from './file-index';
-import { isMutation, visit } from './names';
+import { isMutation, occurrences, visit } from './names';
 
 export interface Doings {
   /** An in-place write, in the call or in what it calls. */
@@ -53,6 +53,49 @@ function lookInto(call: Call, seen: Set<Node>): Doings {
   const made = own ? (attributes.get(call.method) ?? []) : [];
   if (made.length === 0) return UNKNOWN;
   return made.map((value) => moduleDoings(value, call, seen)).reduce(join, NOTHING);
+}
+
+/** May a call write into what it is given, where it is known to write into something? Its functions are read for that parameter. */
+export function writesInto(call: Call, argument: Node, depth = 0): boolean {
+  const own = /^(self|cls)\.\w+$/.test(call.name);
+  const bodies = own || call.name === call.method ? (indexOf(call.node.file).functions.get(call.method) ?? []) : [];
+  if (bodies.length === 0 || depth > MOST_CALLS) return true;
+  const keyword = [...call.keywords].find(([, value]) => value === argument)?.[0];
+  const position = call.positional.indexOf(argument);
+  return bodies.some((body) => {
+    const names = (childOf(body, 'parameters')?.children ?? []).map((one) => textOf(one.children[0] ?? one));
+    const name =
+      keyword ?? (position < 0 ? undefined : names[position + (own && /^(self|cls)$/.test(names[0] ?? '') ? 1 : 0)]);
+    const block = childOf(body, 'body');
+    if (name === undefined || !names.includes(name) || !block) return true;
+    return occurrences(block, name).some((one) => isMutation(one) || isRenamed(one) || isGivenAway(one, depth));
+  });
+}
+
+const MOST_CALLS = 4;
+
+/** `y = x`, `y = x.view(-1)`: the same memory under another name. */
+function isRenamed(name: Node): boolean {
+  const assignment = statementOf(name).children[0];
+  const value = assignment?.kind === 'assignment' ? childOf(assignment, 'right') : null;
+  return (
+    value !== null &&
+    (isSimple(value) || isView(value) || value.kind === 'subscript') &&
+    textOf(name) === rootName(value)
+  );
+}
+
+/** It is handed to a call that writes, and may write into it. */
+function isGivenAway(name: Node, depth: number): boolean {
+  for (let at: Node | null = name.parent; at && at !== statementOf(name).parent; at = at.parent) {
+    const call = callOf(at);
+    if (!call || !doingsOf(call).writes) continue;
+    const given = [...call.positional, ...call.keywords.values()].find(
+      (one) => one.start <= name.start && name.end <= one.end,
+    );
+    if (!given || writesInto(call, given, depth + 1)) return true;
+  }
+  return false;
 }
 
 /** `map(scale, items)`: what functions do that are given by name. */

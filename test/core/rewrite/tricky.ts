@@ -182,6 +182,24 @@ const BEHIND: readonly Tricky[] = [
     tail: ['def poke(t):', '    t.zero_()'],
   },
   {
+    title: 'a block read by a function that writes into tensors of its own',
+    tier: 'safe',
+    forward: [ROWS, `y = ${SINK}`, 'z = count(item)', 'return y + z'],
+    tail: ['def count(t):', '    total = t.new_zeros(())', '    total += t.shape[0]', '    return total'],
+  },
+  {
+    title: 'a block written into by a function that another one calls',
+    ...kept(14, 'item'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'clear(item)', 'return y'],
+    tail: ['def clear(t):', '    poke(t)', 'def poke(t):', '    t.zero_()'],
+  },
+  {
+    title: 'a block written into under another name',
+    ...kept(14, 'item'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'poke(item)', 'return y'],
+    tail: ['def poke(t):', '    s = t.view(-1)', '    s.zero_()'],
+  },
+  {
     title: 'a block written into by the next pass',
     ...kept(16, 'item'),
     forward: [
