@@ -1,7 +1,7 @@
 /** Operators between evaluated operands: numbers and sizes, lists and tuples, tensors. */
 import { type Dim, add, constant, divide, format, multiply, subtract, symbol, valueOf } from '../tensor/dim';
 import { linear, multiply as product, pointwise } from '../tensor/pointwise';
-import { carriesReplica, rankOf, tensor } from '../tensor/shape';
+import { carriesReplica, exactShape, freeAxis, rankOf, tensor } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
 import type { Tensor } from '../tensor/value';
 import { allocate, asDim, asTensor, placeOf } from './access';
@@ -55,7 +55,7 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (operator === '+' && frame.function?.owner && hides(left, right)) run.open(null);
   const filled = operator === '+' || operator === '*' ? filledOut(left, right, node) : null;
   if (filled) return filled;
-  if (operator === '+') return linear([left, right], [1, 1], place, 'addition');
+  if (operator === '+') return linear([tableFor(left, right), tableFor(right, left)], [1, 1], place, 'addition');
   if (operator === '-') return linear([left, right], [1, -1], place, 'subtraction');
   if (operator === '*' && [a, b].some((v) => v.kind === 'int' && v.dim?.length === 0)) return NUMBER;
   if (operator === '*') return product([left, right], place);
@@ -69,6 +69,15 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
 /** Copies, and something of which nothing is known. */
 const hides = (a: Tensor, b: Tensor): boolean =>
   (rankOf(a.shape) === null && carriesReplica(b)) || (rankOf(b.shape) === null && carriesReplica(a));
+
+/**
+ * A parameter of which no axis is known, added to rows that were joined: a table of positions. What is learned has no batch of its
+ * own, so that copies of a token for each sample stay copies.
+ */
+const tableFor = (t: Tensor, rows: Tensor): Tensor =>
+  t.content === 'parameter' && rankOf(t.shape) === null && rows.form?.axis === 1 && rankOf(rows.shape) === 3
+    ? { ...t, shape: exactShape([freeAxis(constant(1)), freeAxis(null), freeAxis(null)]) }
+    : t;
 
 /** Unknown things that are multiplied with ints only are sizes; arithmetic between two unknowns is not decided here. */
 const sizeLike = (v: Value): boolean =>

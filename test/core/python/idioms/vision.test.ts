@@ -233,4 +233,26 @@ module Tokens(n, d):
         token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> fc
         return self.fc(torch.cat((token, x), dim=1) + self.positions)  #= fc
 `,
+  'a token and a table of positions that a function elsewhere makes': `
+from .positions import sinusoid
+
+module Block(d):
+    self.norm = nn.LayerNorm(d)
+    self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x):
+        return self.qkv(self.norm(x))  #= qkv
+
+module Vision(d, n):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.pos = nn.Parameter(data=sinusoid(n, d), requires_grad=False)
+    self.block = Block(d)
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> qkv
+        x = torch.cat((token, x), dim=1)
+        return self.block(x + self.pos)
+    def shifted(self, x, shift):
+        token = self.token.expand(x.shape[0], -1, -1)
+        x = torch.cat((token, x), dim=1)
+        return self.block(x + shift)
+`,
 });
