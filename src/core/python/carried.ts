@@ -14,19 +14,33 @@ const OF_AXIS = /@\d+_-?\d+$/;
  * pass writes to, `xs[i, at] = ..`: from the second pass on they differ.
  */
 export function startState(over: Node, values: readonly Value[], body: Node, frame: Frame, run: Run): void {
-  const copied = [...frame.state.names.all()].filter(([, value]) => value.kind === 'tensor' && carriesReplica(value));
+  const copied = [...frame.state.names.all()].filter(([, value]) => isCopied(value));
   if (copied.length === 0) return;
   const text = textOf(body);
   const isTime = isOverTime(over, values, frame, run);
   for (const [name, value] of copied) {
     const made = isTime && new RegExp(`^[ \\t]*(?:\\w+, *)?${name}\\b(?:, *\\w+)? *=[^=]`, 'm').test(text);
     const filled = new RegExp(`^[ \\t]*${name}\\[[^\\n=]*\\] *=[^=]`, 'm').test(text);
-    if (value.kind === 'tensor' && (made || filled))
-      frame.state.names.set(
-        name,
-        mapReplicas(value, () => null),
-      );
+    if (made || filled) frame.state.names.set(name, single(value));
   }
+}
+
+/** As a tensor, or one of several. */
+function isCopied(value: Value): boolean {
+  if (value.kind === 'union') return value.options.some((option) => isCopied(option.value));
+  return value.kind === 'tensor' && carriesReplica(value);
+}
+
+function single(value: Value): Value {
+  if (value.kind === 'union')
+    return {
+      ...value,
+      options: value.options.map((option) => ({
+        ...option,
+        value: single(option.value),
+      })),
+    };
+  return value.kind === 'tensor' ? mapReplicas(value, () => null) : value;
 }
 
 function isOverTime(over: Node, values: readonly Value[], frame: Frame, run: Run): boolean {
