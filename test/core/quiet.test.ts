@@ -168,6 +168,20 @@ class Pose(nn.Module):
             o = torch.bmm(turn, o)
         return r, t, m, o
 `,
+  'copies of training, which a dropout then makes different': `
+class Mix(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(32, 16)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x, mean, n):
+        if self.training:
+            mean = mean.repeat(1, n, 1)
+        else:
+            mean = mean.softmax(1)
+        return self.fc(torch.cat([x, self.drop(mean)], dim=-1))
+`,
   'parents of the best of all beams': `
 class Tree(nn.Module):
     def __init__(self):

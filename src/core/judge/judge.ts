@@ -7,6 +7,7 @@ import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, isOne, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
+import { DRAWS } from '../tensor/pointwise';
 import type { Replica, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
@@ -203,6 +204,8 @@ function matchOf(
   const isNarrow = valueOf(contracted) === null ? isPlace(first) : (valueOf(contracted) ?? Infinity) < NARROW;
   if (isNarrow && isAddend(hit, operand)) return null;
   const when = independent(needed([...candidate.when, ...candidate.inner], ways));
+  // What is copied in training alone, and dropped from there, is equal nowhere.
+  if (when.includes('self.training') && path.some(({ what }) => what === DRAWS)) return null;
   const [call = null] = callsBetween(origin, event.node, event.frame);
   const shown = standing(
     plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),

@@ -10,7 +10,7 @@ import { LONGEST_LINE, flat, inOrder, indentOf, insertBefore, removeStatement, r
 import { callOf, integer, isSimple, unwrap } from './expression';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
-import { isMutation, readersOf, visit } from './names';
+import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 import { matmulOperands } from './product';
 import { type Draft, draftFor, finished, requireUnwritten } from './producers';
 import { refuse } from './refusal';
@@ -65,6 +65,10 @@ export function groupedProducts(match: Match): Written {
   });
   if (!found.some(({ node }) => node === sink.node)) {
     const right = matmulOperands(sink.node)?.[1];
+    const named = right && trace(callOf(right)?.receiver ?? right).value;
+    const values = named?.kind === 'identifier' ? occurrences(scopeOf(sink.node), textOf(named)).filter(isBinding) : [];
+    if (named && values.length > 1 && sink.side === 'right')
+      refuse(`\`${flat(named)}\` gets its value in several places, so that its repetition cannot be followed`);
     refuse(
       right && sink.side === 'right'
         ? `the way in which \`${flat(right)}\` repeats its heads is not known`

@@ -42,6 +42,18 @@ describe('rewrites: repeated heads in front of two products', () => {
     tier: 'none',
     reason: /is not known/,
   });
+  const spread = [
+    'def repeat_kv(x, n):',
+    '    b, h, s, d = x.shape',
+    '    return x[:, :, None].expand(b, h, n, s, d).reshape(b, h * n, s, d)',
+  ];
+  const branch = ['if n > 1:', '    k = repeat_kv(k, n)', '    v = repeat_kv(v, n)'];
+  check(
+    'repeated on a branch',
+    [...branch, 'return (q @ k.transpose(-2, -1)).softmax(-1) @ v'],
+    { tier: 'none', reason: /^`k` gets its value in several places/ },
+    spread,
+  );
   check(
     'over lines, with comments',
     [...views, 'w = torch.matmul(', '    q,  # queries', '    keys.mT,', ')', 'return w.softmax(-1) @ values'],
