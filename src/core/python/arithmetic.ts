@@ -9,7 +9,7 @@ import { applyOperator } from './operators';
 import { filledOut } from './disguised';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
-import type { Node } from './syntax';
+import { type Node, childOf, textOf } from './syntax';
 import { NUMBER, type Value, args, int, tuple } from './value';
 
 const FUNCTIONS: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     return int(intArithmetic(dims[0] ?? null, dims[1] ?? null, operator));
   }
   // Positions that come with a network that a constructor is handed: known when that is asked for.
-  if (operator === '+' && frame.function?.owner && hides(left, right)) run.open(null);
+  if (operator === '+' && frame.function?.owner && hides(left, right, node)) run.open(null);
   const filled = operator === '+' || operator === '*' ? filledOut(left, right, node) : null;
   if (filled) return filled;
   if (operator === '+') return linear([tableFor(left, right), tableFor(right, left)], [1, 1], place, 'addition');
@@ -66,9 +66,16 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
 }
 
-/** Copies, and something of which nothing is known. */
-const hides = (a: Tensor, b: Tensor): boolean =>
-  (rankOf(a.shape) === null && carriesReplica(b)) || (rankOf(b.shape) === null && carriesReplica(a));
+/** An attribute, perhaps of another type. */
+const ATTRIBUTE = /^self\.\w+(\.(type|to)\([^()]*\))?$/;
+
+/** Copies, and an attribute of which nothing is known. */
+function hides(left: Tensor, right: Tensor, node: Node): boolean {
+  const isBehind = rankOf(right.shape) === null && carriesReplica(left);
+  if (!isBehind && !(rankOf(left.shape) === null && carriesReplica(right))) return false;
+  const hidden = childOf(node, isBehind ? 'right' : 'left');
+  return hidden !== null && ATTRIBUTE.test(textOf(hidden));
+}
 
 /**
  * A parameter of which no axis is known, added to rows that were joined: a table of positions. What is learned has no batch of its
