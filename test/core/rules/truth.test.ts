@@ -254,6 +254,14 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'information',
     message: /^`self\.token` is copied `x\.shape\[0\]` times into the rows that `self\.fc` reads;/,
   },
+  'rows of a group share a matrix, which no product broadcasts by itself': {
+    init: [],
+    forward: ['b, n, m = w.shape', 'return torch.bmm(w.repeat_interleave(k, 0), x)'],
+    signature: 'w, x, k',
+    rule: 'IKB301',
+    level: 'warning',
+    message: /as an operand of `torch\.bmm`; the product could be taken group by group, with one copy for each/,
+  },
   'a row put behind keys is few': {
     init: ['self.bias = nn.Parameter(torch.zeros(1, 1, 16))'],
     forward: ['v = torch.cat([v, self.bias.repeat(v.shape[0], 1, 1)], dim=1)', 'return torch.bmm(p, v)'],
