@@ -45,17 +45,17 @@ export function splitInto(match: Match, product: Product, draft: Draft, concaten
   // One free term stands in the sum itself if the line stays short; 50 is about what the mapped terms take.
   const bare = terms.flatMap(({ mapped }, i) => (mapped ? [] : [values[i] ?? '']));
   const single = bare.length <= 1 && bare.join('').length + 50 < roomFor(draft.target, node);
-  const sum = terms.map(({ group, mapped }, i) => {
+  const pieces = terms.map(({ group, mapped }, i): Piece => {
     let value = values[i] ?? '';
     if (hoist && (mapped || !single)) {
       const name = draft.fresh(`${group.base}_part`);
       lines.push(`${name} = ${value}`);
       value = name;
     } else if (mapped && !value.endsWith(')')) value = `(${value})`;
-    return mapped ? mapRows(group, value) : value;
+    return { group, mapped, value };
   });
 
-  const joined = merged(sum.join(' + '), concatenation.merge);
+  const joined = merged(addedUp(pieces).join(' + '), concatenation.merge);
   const whole = product.after(joined);
   const text = whole !== joined || concatenation.merge !== '' || standsAlone(node) ? whole : `(${whole})`;
   const edits = [...product.imports, replace(node, text)];
@@ -126,6 +126,35 @@ function widthOf(part: Part, axis: number): string {
   const raised = /^(.*)\.unsqueeze\((?:dim=)?(\d+)\)$/.exec(part.text);
   const put = isCopied(part) && raised && part.copy.replicas.some((replica) => replica.axis === Number(raised[2]));
   return `${shapedLike(put && axis === -1 ? (raised[1] ?? '') : part.text)}.shape[${axis}]`;
+}
+
+interface Piece {
+  readonly group: Group;
+  readonly mapped: boolean;
+  readonly value: string;
+}
+
+/** The terms of the sum. What is copied alike is added up first, so that it is copied once, wherever its columns stand. */
+function addedUp(pieces: readonly Piece[]): readonly string[] {
+  const alike = new Map<string, Piece[]>();
+  for (const [i, piece] of pieces.entries()) {
+    const key = (piece.mapped && copyText(piece.group)) || `${i}`;
+    alike.set(key, [...(alike.get(key) ?? []), piece]);
+  }
+  return [...alike.values()].map(([first, ...others]) => {
+    if (!first) return '';
+    const values = [first, ...others].map(({ value }) => value).join(' + ');
+    return first.mapped ? mapRows(first.group, others.length > 0 ? `(${values})` : values) : values;
+  });
+}
+
+/** How a group is copied, where equal texts mean equally many source rows: an index may pick of tables of any size. */
+function copyText({ parts: [part] }: Group): string | null {
+  if (!part || !isCopied(part)) return null;
+  const { replicate, replicas } = part.copy;
+  if (broadcasts(replicate, replicas)) return `along ${replicas.map(({ axis }) => axis).join()}`;
+  const counted = replicate.kind === 'blocks' || replicate.kind === 'repeat';
+  return counted && replicate.apply ? replicate.apply('') : null;
 }
 
 /** The term at full size: by the copy's own operator, or as it is where the addition broadcasts it. */

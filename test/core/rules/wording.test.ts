@@ -164,6 +164,24 @@ describe('messages', () => {
     /`self\.fc` \(on some paths\);/,
   );
   check(
+    'name the order of blocks that leaves one product of the rest',
+    [
+      'u = user.repeat_interleave(n, dim=0)',
+      'c = context.repeat_interleave(n, dim=0)',
+      'return self.fc(torch.cat([u, item, c, price], dim=-1))',
+    ],
+    /; joined as \[u, c, item, price\], with the weight's columns in that order, the rest is one product$/,
+  );
+  check(
+    'name no order where the rest is one product as it is',
+    [
+      'u = user.repeat_interleave(n, dim=0)',
+      'c = context.repeat_interleave(n, dim=0)',
+      'return self.fc(torch.cat([u, item, price, c], dim=-1))',
+    ],
+    /is the same for every copy$/,
+  );
+  check(
     'say that copies which drop elements are equal in evaluation',
     ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(F.dropout(u, 0.1, self.training))'],
     /equal rows in evaluation$/,
