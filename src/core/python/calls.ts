@@ -14,6 +14,7 @@ import { callUnknown } from './conventions';
 import { isInstance } from './instances';
 import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerName } from './layers';
 import { applyOperator } from './operators';
+import { mirrored } from './reduce';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -92,6 +93,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
       applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
     );
   }
+  if (name === 'F.pad')
+    return lifted(args, frame, (chosen) => mirrored(chosen, node, run) ?? callUnknown(chosen, node, frame, run));
   if (REPEAT_KV.test(path)) return repeatHeads(args, node, frame, run);
   if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
   if (/(^|\.)partial$/.test(name)) {

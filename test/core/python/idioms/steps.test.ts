@@ -123,4 +123,29 @@ module Parser(d):
         state = state.expand(len(nodes), state.shape[0])  #! IKB101 -> fc
         return self.fc(torch.cat([state, nodes], dim=1))  #= fc
 `,
+  'a context that is padded by what is there, in front of a convolution of one position': `
+module Conv(c, d, kernel, mode="reflect"):
+    self.mode = mode
+    self.kernel = kernel
+    self.conv = nn.Conv1d(c, d, self.kernel)
+    def forward(self, x):
+        x = F.pad(x, amounts(self.kernel), mode=self.mode)
+        return self.conv(x)  #= conv
+
+module Pool(d):
+    self.tdnn = Conv(3 * d, d, 1)
+    def forward(self, x, mean, std, n):
+        mean = mean.unsqueeze(2).repeat(1, 1, n)  #! IKB101 -> conv
+        std = std.unsqueeze(2).repeat(1, 1, n)  #! IKB101 -> conv
+        return self.tdnn(torch.cat([x, mean, std], dim=1))
+`,
+  'the same in front of a wide one, and padded by zeros': `
+module Pool(d):
+    self.wide = nn.Conv1d(2 * d, d, 3)
+    self.narrow = nn.Conv1d(2 * d, d, 1)
+    def forward(self, x, mean, n, by):
+        x = torch.cat([x, mean.unsqueeze(2).repeat(1, 1, n)], dim=1)
+        wide = self.wide(F.pad(x, by, mode='reflect'))
+        return wide + self.narrow(F.pad(x, by))
+`,
 });
