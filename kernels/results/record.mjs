@@ -12,6 +12,8 @@ const FIRST_LAYER = [
   ...LINEAR.filter((id) => id !== 'decomposed-padded'),
   ...['as-written', 'decomposed', 'compile-decomposed', 'candidate-alone', 'candidate-fastest', 'ikbo-lens'].map((id) => `torch-${id}`),
 ];
+const ALONE = ['ikbo-ws', 'torch-candidate-alone', 'torch-candidate-fastest'];
+const RIVALS = ['torch-as-written', 'torch-compile-padded', 'upstream-triton'];
 const SWEEP = ['decomposed', 'ikbo', 'ikbo-ws', 'torch-decomposed-padded', 'torch-candidate-alone', 'torch-candidate-fastest'];
 const ATTENTION = ['ikbo-ws', 'torch-folded-flash', 'torch-folded-cudnn', 'upstream-triton'];
 const UNEVEN = ['lookup', 'ikbo-ws', 'torch-as-written', 'torch-varlen', 'upstream-triton'];
@@ -39,7 +41,11 @@ const GROUPS = [
   ...['bf16', 'fp16'].map((type) =>
     FIRST_LAYERS.map((shape, i) => recording(`concat-linear-${i + 1}-${type}`, 'concat-linear', FIRST_LAYER, ['--shape', shape, '--dtype', type])),
   ),
-  ...['bf16', 'fp16'].map((type) => [recording(`linear-compression-${type}`, 'published', null, ['--dtype', type])]),
+  [recording('linear-compression-bf16', 'published', null, ['--dtype', 'bf16'])],
+  [
+    recording('linear-compression-fp16', 'published', ['broadcast-excluded', 'ikbo', ...ALONE, 'torch-as-written'], ['--dtype', 'fp16']),
+    recording('linear-compression-rivals-fp16', 'published', [...ALONE, ...RIVALS], ['--dtype', 'fp16'], 'flush'),
+  ],
   ...['bf16', 'fp16'].flatMap((type) => [sweep('batch', [256, 512, 1024, 2048, 3072, 4096], type), sweep('ratio', [2, 10, 100, 1000, 10000], type)]),
   ...[8192, 4096, 1024, 512].map((S) => attention(`s${S}`, 'attention', ATTENTION, ['--shape', `S=${S}`])),
   attention('d64', 'attention', ATTENTION, ['--shape', 'D=64']),
