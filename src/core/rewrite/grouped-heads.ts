@@ -165,7 +165,7 @@ function readHeads(match: Match, draft: Draft): Heads {
   const { attention, sink } = match;
   const call = callOf(sink.node);
   if (!attention || !call || call.splat || call.method !== 'scaled_dot_product_attention') {
-    refuse('only a call of F.scaled_dot_product_attention with its arguments written out can read grouped heads');
+    refuse('only a call of F.scaled_dot_product_attention with its arguments written out is rewritten');
   }
   if (attention.layout !== 'bhsd') refuse('the heads are not on axis 1');
   const query = argument(call, 0, 'query');

@@ -16,6 +16,16 @@ describe('rewrites: GQA calls without a fused kernel', () => {
   check('causal', `${cast}, is_causal=True, enable_gqa=True`, { tier: 'none', reason: /causal order does not fold/ });
   check('dropout', `${cast}, dropout_p=0.1, enable_gqa=True`, { tier: 'suggestion', reason: /dropout_p=0\.1/ });
   check('a mask', `${cast}, attn_mask=mask, enable_gqa=True`, { tier: 'none', reason: /a mask/i });
+  it('flash attention, which takes shared heads without a flag', () =>
+    expectRewrite(
+      modelText({
+        head: ['from flash_attn import flash_attn_func'],
+        signature: 'q, k, v, n: int',
+        forward: ['return flash_attn_func(q, k.repeat_interleave(n, dim=2), v.repeat_interleave(n, dim=2))'],
+      }),
+      'enable-gqa',
+      { tier: 'none', reason: /^Only a call of F\.scaled_dot_product_attention .* is rewritten\.$/ },
+    ));
   check(
     'the cast behind',
     `${cast}, enable_gqa=True`,
