@@ -229,11 +229,25 @@ function callExpression(node: Node, frame: Frame, run: Run): Value {
     );
   const collected = collectArgs(list, frame, run);
   if (target.kind !== 'union') return run.call(target, collected, node, frame);
-  // Which of several it calls is a condition of whatever its arguments meet there.
+  const alike = oneOfAlike(target, frame);
+  if (alike) return run.call(alike, collected, node, frame);
+  // Which of several it calls is a condition of whatever its arguments meet there, and of what it gives.
   return lift([target], frame.state.path, ([value]) => {
     const when = target.options.find((option) => option.value === value)?.when ?? [];
-    return value ? run.call(value, conditionalArgs(collected, when), node, frame) : unknown();
+    return value ? annotated(run.call(value, conditionalArgs(collected, when), node, frame), when) : unknown();
   });
+}
+
+/** Modules that one call made, each time it ran: what is given to one of them meets in it what it meets in all. */
+function oneOfAlike({ options }: Value & { kind: 'union' }, frame: Frame): Value | null {
+  const [first, ...others] = options.map(({ value }) =>
+    value.kind === 'ref' ? frame.state.heap.peek(value.id) : null,
+  );
+  if (first?.kind !== 'object' || !first.made) return null;
+  const isAlike = others.every(
+    (other) => other?.kind === 'object' && other.made === first.made && other.model === first.model,
+  );
+  return isAlike ? (options[0]?.value ?? null) : null;
 }
 
 const conditionalArgs = (args: Args, when: readonly Condition[]): Args => ({

@@ -1,6 +1,7 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
 import type { Dim } from '../tensor/dim';
 import type { ClassModel } from './model';
+import type { Node } from './syntax';
 import type { Args, Value } from './value';
 
 export type HeapItem =
@@ -25,6 +26,8 @@ export type HeapItem =
   | {
       readonly kind: 'object';
       readonly model: ClassModel | null;
+      /** The call that made it. */
+      readonly made?: Node;
       readonly attributes: ReadonlyMap<string, Value>;
       /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
       readonly build: ((heap: Heap) => void) | null;

@@ -3,29 +3,17 @@ import { assignedAs } from './annotations';
 import { conditionOf } from './asked';
 import { overwrite } from './in-place';
 import { arithmetic } from './arithmetic';
-import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
-import {
-  type LoopPass,
-  decidedBy,
-  fork,
-  join,
-  joinHeaps,
-  lift,
-  matters,
-  opposite,
-  possible,
-  something,
-  unknown,
-} from './state';
+import { type LoopPass, decidedBy, fork, join, joinHeaps, lift, opposite, possible, something, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { truthOf } from './truth';
 import { startState } from './carried';
 import { NONE, type Value } from './value';
 import { assign } from './assign';
 import { refine } from './refine';
+import { leavesSomething } from './next-pass';
 
 /** How a block ends: `next` runs on, `left` does not (return, raise, break, continue). */
 export type Flow = 'next' | 'left';
@@ -301,22 +289,4 @@ function loop(frame: Frame, pass: () => Flow, more = (): boolean => false): void
     const grew = item.kind === 'list' && old?.kind === 'list' && item.items.length !== old.items.length;
     before.set(id, grew ? { ...item, open: true } : item);
   }
-}
-
-function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame): boolean {
-  let isSame = true;
-  for (const [key, old] of names) {
-    const now = frame.state.names.get(key);
-    if (now === old || !now) continue;
-    if (old.kind === 'none' || old.kind === 'union' || matters(now)) return true;
-    isSame = false;
-  }
-  for (const [id, item] of frame.state.heap.since(before)) {
-    const old = before.get(id);
-    // Layers that a constructor makes out of the same things are the same in each pass.
-    if (item.kind === 'list' && frame.building && isSame) continue;
-    if (old && item.kind === 'list' && old.kind === 'list' && item.items.length !== old.items.length) return true;
-    if (old && item.kind !== 'list' && item !== old) return true;
-  }
-  return false;
 }

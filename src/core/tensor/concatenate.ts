@@ -2,6 +2,7 @@
 import { type Dim, add, equal } from './dim';
 import { joined, mapReplicas, mergeContent, sameMap, sameReplica, writtenAt } from './pointwise';
 import {
+  NO_INDEX,
   UNKNOWN_SHAPE,
   axisAt,
   carriesReplica,
@@ -45,11 +46,15 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   const content = mergeContent(values);
   const sure = rank !== null && values[0] && rankOf(values[0].shape) === null ? values.filter(carriesReplica) : [];
   const shape = concatShape(ranked, sure, axis, total, mark);
+  // Ids and masks are multiplied by nothing, however many of them are copies.
+  const isOfIds = content === 'mask' || values.every((v) => v.content === 'index' || v.index.kind !== 'unknown');
   const form: Form = { axis, blocks, place, after: [] };
   return tensor(shape, {
     place,
     content,
-    form: blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
+    // Loops and reversed edges added to edges are edges.
+    index: (isOfIds && values.find((v) => v.index.kind === 'edge-index')?.index) || NO_INDEX,
+    form: !isOfIds && blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
   });
 }
 

@@ -147,6 +147,53 @@ class M(nn.Module):
             x = layer(x)  #= layer
         return x
 `,
+  'copies of each of a list': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.encoder = nn.LSTM(d, d)
+        self.decoder = nn.LSTM(2 * d, d)
+    def codes(self, x):
+        codes = []
+        for part in self.parts(x):
+            codes.append(torch.cat([part[:, 0], part[:, -1]], dim=-1))
+        return codes
+    def forward(self, x, y):
+        each = []
+        for code in self.codes(x):
+            each.append(code.unsqueeze(1).expand(-1, 8, -1))  #! IKB101 -> decoder
+        return self.decoder(torch.cat((torch.cat(each, dim=1), y), dim=-1))  #= decoder
+`,
+  'the last of a list that grew': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, levels, user, n):
+        copies = []
+        for level in levels:
+            copies.append(user.repeat(n, 1))  #! IKB102 -> fc
+        return self.fc(copies[-1])  #= fc
+`,
+  'one of several that one call made': `
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+class M(nn.Module):
+    def __init__(self, d, shared):
+        super().__init__()
+        self.shared = shared
+        self.common = self.net(d)
+        self.own = self.net(d)
+    def net(self, d):
+        return Net(d)
+    def forward(self, user, n):
+        net = self.common if self.shared else self.own
+        return net(user.repeat(n, 1))  #! IKB102 -> fc
+`,
   'functools.partial': `
 import functools
 def attend(scale, q, k, v):

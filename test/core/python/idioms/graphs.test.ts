@@ -1,6 +1,18 @@
 import { idioms } from './idioms';
 
 idioms('idioms: nodes, edges and graphs', {
+  'edges to which each node has been added': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.att = nn.Linear(2 * d, 1)
+    def forward(self, x, edge_index, n):
+        loops = torch.arange(0, n).unsqueeze(0).repeat(2, 1)
+        edge_index = torch.cat([edge_index, loops], dim=1)
+        x_i = x[edge_index[1]]  #! IKB304 -> att
+        x_j = x[edge_index[0]]  #! IKB304 -> att
+        return self.att(torch.cat([x_i, x_j], dim=-1))  #= att
+`,
   'features of a graph given to its nodes': `
 from torch_scatter import scatter
 module Update(d):

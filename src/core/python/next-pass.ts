@@ -1,0 +1,56 @@
+/** What a pass of a loop leaves for the next one: only then is there a second. */
+import { sameCopies } from '../tensor/alike';
+import type { Heap, HeapItem } from './heap';
+import type { Frame } from './run';
+import { matters } from './state';
+import type { Value } from './value';
+
+/** `names` and `before` are as the pass found them; `frame` is as it left it. */
+export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame): boolean {
+  let isSame = true;
+  for (const [key, old] of names) {
+    const now = frame.state.names.get(key);
+    if (now === old || !now) continue;
+    if (isNews(old, now)) return true;
+    isSame = false;
+  }
+  for (const [id, item] of frame.state.heap.since(before)) {
+    const old = before.get(id);
+    // Layers that a constructor makes out of the same things are the same in each pass.
+    if (!old || item === old || (item.kind === 'list' && frame.building && isSame)) continue;
+    if (isNewsOf(old, item, frame.building)) return true;
+  }
+  return false;
+}
+
+/** Would a pass that begins with the one meet what a pass that began with the other did not? */
+const isNews = (old: Value | undefined, now: Value): boolean =>
+  old?.kind === 'none' || (old?.kind === 'union' ? !isAlike(old, now) : matters(now) && !isAlike(old, now));
+
+const isNewsOf = (old: HeapItem, now: HeapItem, building: boolean): boolean => {
+  if (old.kind === 'list' && now.kind === 'list')
+    return now.items.length < old.items.length || now.items.slice(old.items.length).some((v) => building || matters(v));
+  if (old.kind === 'dict' && now.kind === 'dict') return hasNews(old.entries, now.entries);
+  if (old.kind === 'object' && now.kind === 'object')
+    return old.holds !== now.holds || (old.build === null && hasNews(old.attributes, now.attributes));
+  return true;
+};
+
+function hasNews(old: ReadonlyMap<string, Value>, now: ReadonlyMap<string, Value>): boolean {
+  for (const [key, value] of now) if (value !== old.get(key) && isNews(old.get(key), value)) return true;
+  return false;
+}
+
+function isAlike(a: Value | undefined, b: Value): boolean {
+  if (a === b) return true;
+  if (a?.kind === 'tensor' && b.kind === 'tensor') return sameCopies(a, b);
+  if (a?.kind === 'union' && b.kind === 'union')
+    return (
+      a.options.length === b.options.length &&
+      a.options.every(({ value, when }, at) => {
+        const other = b.options[at];
+        return other !== undefined && other.when.length === when.length && isAlike(value, other.value);
+      })
+    );
+  return a?.kind === b.kind && b.kind === 'unknown';
+}
