@@ -7,7 +7,7 @@ export const ikb401: Rule = {
   summary: 'The contracted size keeps the product from the fast kernels',
   level: 'information',
   docs: {
-    what: 'Finds a layer over a concatenation whose width is known and not a multiple of 8 in half precision, or of 4 in single precision (TF32). Reported where the text says that the product runs in half precision: its input is cast, the layer is made so (`dtype=torch.bfloat16`, `.half()`), or it stands under `torch.autocast`. Where nothing says so it is a hint, shown with `--hints` only.',
+    what: 'Finds a layer over a concatenation whose width is known and not a multiple of 8 in half precision, or of 4 in single precision (for TF32, which PyTorch takes only where it is told to: there it is a hint). Reported where the text says that the product runs in half precision: its input is cast, the layer is made so (`dtype=torch.bfloat16`, `.half()`), or it stands under `torch.autocast`. Where nothing says so it is a hint, shown with `--hints` only, and in functions that copy something besides: others are not looked into.',
     why: 'Tensor cores read 16 bytes at a time. A row whose size is not a multiple falls to kernels that are slower, several times in the worst case.',
     example:
       'self.fc = nn.Linear(130, 64)\n...\nwith torch.autocast("cuda", dtype=torch.bfloat16):\n    y = self.fc(torch.cat([user, cand], dim=-1))     # 130 columns',
