@@ -88,7 +88,7 @@ export function networksHandedIn(
 export function networkOf(name: string, values: readonly Value[], frame: Frame, run: Run): Value | null {
   const kinds: Value[] = [];
   for (const value of values) {
-    const options = value.kind === 'union' ? value.options.map((option) => option.value) : [value];
+    const options = optionsOf(value);
     const networks = options.filter((option) => isNetwork(option, frame, run));
     if (options.some((option) => option.kind !== 'none' && !networks.includes(option))) continue;
     for (const network of networks) if (!kinds.some((kind) => isSame(kind, network, frame))) kinds.push(network);
@@ -96,6 +96,10 @@ export function networkOf(name: string, values: readonly Value[], frame: Frame, 
   const [only] = kinds;
   return only ? (kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame)) : null;
 }
+
+/** Also of one of several where one of those is one of several. */
+const optionsOf = (value: Value): readonly Value[] =>
+  value.kind === 'union' ? value.options.flatMap((option) => optionsOf(option.value)) : [value];
 
 function oneOf(name: string, kinds: readonly Value[], frame: Frame): Value {
   const options = kinds.map((value) => {

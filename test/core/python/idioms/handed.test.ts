@@ -366,4 +366,41 @@ module Vision(d, norm):
         token = self.token.expand(x.shape[0], -1, -1)  #! IKB102 -> qkv
         return self.block(torch.cat([token, x], dim=1))
 `,
+  'an embedder of three kinds, unpacked from what a function returns on two ways': `
+module Plain(d):
+    self.freq = d
+    def forward(self, x):
+        return torch.cat([torch.sin(x), torch.cos(x)], -1)
+
+module Spherical(d):
+    self.degree = d
+    def forward(self, x):
+        return torch.cat([x, x * x], -1)
+
+def embedder(kind):
+    if kind == -1:
+        return nn.Identity(), 3
+    elif kind == 0:
+        embed = Plain(4)
+    else:
+        embed = Spherical(4)
+    return embed, 6
+
+module Field(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return self.fc(x)  #= fc
+
+def query(points, views, fn, embed, embed_views):
+    views = views[:, None].expand(points.shape)  #! IKB101 -> fc
+    views = embed_views(torch.reshape(views, [-1, views.shape[-1]]))
+    points = embed(torch.reshape(points, [-1, points.shape[-1]]))
+    return fn(torch.cat([points, views], -1))
+
+def create(args):
+    embed, width = embedder(0)
+    embed_views, more = embedder(args.kind)
+    field = Field(width + more)
+    return lambda points, views: query(points, views, field, embed, embed_views)
+`,
 });
