@@ -33,6 +33,17 @@ describe('messages', () => {
       [`parts = ${empty}`, 'if self.prefix:', `    parts = ${full}`, `return self.fc(torch.cat(${read}, dim=-1))`],
       /`self\.fc` \(when self\.prefix\);/,
     );
+  check(
+    'name the condition of a function that is defined on a branch',
+    [
+      'if n > 1:',
+      '    spread = lambda t: t.repeat_interleave(n, dim=0)',
+      'else:',
+      '    spread = lambda t: t',
+      'return self.fc(torch.cat([spread(user), item], dim=-1))',
+    ],
+    /`self\.fc` \(when n > 1\);/,
+  );
   check('cut none', branch(long), /`self\.fc` \(on some paths\);/);
   check(
     'say neither half of a long one',
