@@ -16,12 +16,14 @@ const OF_AXIS = /@\d+_-?\d+$/;
 export function startState(over: Node, values: readonly Value[], body: Node, frame: Frame, run: Run): void {
   const copied = [...frame.state.names.all()].filter(([, value]) => isCopied(value));
   if (copied.length === 0) return;
-  const text = textOf(body);
+  // On a branch it may be something else that is made or written to.
+  const statements = body.children.map(textOf);
   const isTime = isOverTime(over, values, frame, run);
   for (const [name, value] of copied) {
-    const made = isTime && new RegExp(`^[ \\t]*(?:\\w+, *)?${name}\\b(?:, *\\w+)? *=[^=]`, 'm').test(text);
-    const filled = new RegExp(`^[ \\t]*${name}\\[[^\\n=]*\\] *=[^=]`, 'm').test(text);
-    if (made || filled) frame.state.names.set(name, single(value));
+    const made = new RegExp(`^(?:\\w+, *)?${name}\\b(?:, *\\w+)? *=[^=]`);
+    const filled = new RegExp(`^${name}\\[[^\\n=]*\\] *=[^=]`);
+    if (statements.some((text) => filled.test(text) || (isTime && made.test(text))))
+      frame.state.names.set(name, single(value));
   }
 }
 

@@ -72,6 +72,16 @@ module Search(d):
             xs[rows, at] = torch.logical_not(xs[rows, at])
         return xs
 `,
+  'rows that are written to where they are no copies': `
+module Labels(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, q, rows, n):
+        q_padded = q.new_zeros(n, 8, 4) if self.whole else q.repeat(n, 1)  #! IKB102 -> fc
+        for i, row in enumerate(rows):
+            if self.whole:
+                q_padded[:, i] = row
+        return self.fc(q_padded)  #= fc
+`,
   'pairs of microphones: rows by one index times rows by another': `
 def weights(steering, x):
     at = torch.triu_indices(4, 4)
