@@ -55,9 +55,10 @@ export const common = (when: readonly string[], ways: readonly (readonly string[
 /** The conditions that stand around one of the nodes, or let nothing else come that far. */
 export function standing(when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] {
   if (when.length === 0) return when;
-  const around = new Set<string>();
-  for (const node of nodes) for (const text of node ? conditionsAround(node) : []) around.add(text);
-  return when.filter((text) => around.has(text) || around.has(negated(text)));
+  const texts = new Set<string>();
+  for (const node of nodes) for (const text of node ? conditionsAround(node) : []) texts.add(text);
+  if (texts.size === 0) return [];
+  return when.filter((text) => texts.has(text) || texts.has(negated(text)));
 }
 
 /**
@@ -83,9 +84,9 @@ function passesAround(node: Node, text: string): boolean {
 
 /** The conditions that stand around one node and not around another one of the same function. */
 export function between(when: readonly string[], from: Node, to: Node): readonly string[] {
-  const around = standing(when, [to]);
-  const shared = new Set(standing(around, [from]));
-  return around.filter((text) => !shared.has(text));
+  const texts = standing(when, [to]);
+  const shared = new Set(standing(texts, [from]));
+  return texts.filter((text) => !shared.has(text));
 }
 
 /**
@@ -127,7 +128,18 @@ function assignsTo(part: Node, name: string): boolean {
   return targets.some((target) => target?.kind === 'identifier' && textOf(target) === name);
 }
 
-function conditionsAround(from: Node): readonly string[] {
+/** Asked for every copy that comes to a product, of the same few places. */
+const around = new WeakMap<Node, readonly string[]>();
+
+function conditionsAround(node: Node): readonly string[] {
+  const known = around.get(node);
+  if (known) return known;
+  const found = findAround(node);
+  around.set(node, found);
+  return found;
+}
+
+function findAround(from: Node): readonly string[] {
   const found: string[] = [];
   const add = (test: Node | null | undefined): void => {
     if (test) found.push(textOf(test).replace(/\s+/g, ' '));
