@@ -196,7 +196,7 @@ function matchOf(
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
   const form = isWhole ? formOf(event, operand) : null;
   if (code === 'IKB101' && isStream(form)) return null;
-  if (code === 'IKB304' && isAddedToEdges(form)) return null;
+  if (code === 'IKB304' && (isAddedToEdges(form) || isAddedInBlock(hit, operand))) return null;
   if ((code === 'IKB101' && isProjectedSum(form)) || mayBeMiniBatch(replica, form) || meetsOwnMatrix(replica, code))
     return null;
   if (meetsOtherEnd(replica, event.kind)) return null;
@@ -297,6 +297,12 @@ const isAddend = ({ carrier, via }: SinkHit, { value }: Operand): boolean =>
 /** What each edge has of its own is projected edge by edge anyway. */
 const isAddedToEdges = (form: LinearForm | null): boolean =>
   form?.blocks.length === 1 && form.blocks.some(({ terms }) => terms.some((term) => !term.replicated));
+
+/** And so are the columns of a concatenation in which both are added up. */
+const isAddedInBlock = ({ carrier }: SinkHit, { value }: Operand): boolean => {
+  const terms = value.form?.blocks.find((b) => b.terms.some((t) => t.factors.includes(carrier)))?.terms ?? [];
+  return terms.some(({ factors }) => !factors.includes(carrier) && !factors.some((f) => axesWithReplica(f).length > 0));
+};
 
 /** More is what a residual stream gathers on its way through layers, each of which works on all of it. */
 const MOST_ADDENDS = 5;

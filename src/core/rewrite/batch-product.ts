@@ -109,6 +109,10 @@ function copiedOperand(match: Match, operands: readonly Node[]): CopiedOperand {
       `how many axes the operands have is not known, so that the concatenation cannot be split; a comment can say it: \`# ikbo: ${stating(made.value, others)}\``,
     );
   }
+  if (facts.replicas.some(({ map }) => map.kind === 'indexed'))
+    refuse(
+      'an index says which row each copy is of, by which no product broadcasts: only a kernel could look the rows up',
+    );
   if (!replicate || !agrees(replicate, facts.replicas))
     refuse(`\`${shortly(made.value)}\` is not a copy in a form that is known`);
   if (!broadcasts(replicate, facts.replicas)) {

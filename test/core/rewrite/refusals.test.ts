@@ -218,6 +218,18 @@ describe('what a sunk broadcast refuses, and what it makes a suggestion', () => 
   );
 });
 
+describe('what a product with copied operands refuses', () => {
+  const PAIRS = ['self.weight = nn.Parameter(torch.zeros(6, 8, 8))', 'self.pairs = torch.triu_indices(4, 4, offset=1)'];
+  const rows = 'rows = torch.index_select(user, 1, self.pairs[0])';
+  const chosen = /^An index says which row each copy is of/;
+  check(
+    'rows chosen by an index, through a view',
+    { init: PAIRS, forward: [rows, 'return torch.matmul(rows.unsqueeze(2), self.weight)'] },
+    'none',
+    chosen,
+  );
+});
+
 describe('a file with a syntax error', () => {
   it('has no fix in the statement that is broken', async () => {
     const text = textOf({ forward: [ROWS, `return self.fc(${CAT}`] });

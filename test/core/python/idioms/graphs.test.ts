@@ -203,4 +203,32 @@ module Fields(d):
         pairs = [self.fc(torch.cat([fields[i], fields[j]], dim=-1)) for i in range(3) for j in range(3)]
         return pairs, self.fc(torch.cat([first[second], second[first]], dim=-1))
 `,
+  'ends of an edge to which something of its own is added, beside one that is not': `
+from torch_geometric.nn import MessagePassing
+class Offsets(MessagePassing):
+    def __init__(self, d):
+        super().__init__(aggr='max')
+        self.own = nn.Linear(d, 8)
+        self.fc = nn.Linear(8 + d, d)
+    def forward(self, x, pos, edge_index, edge_attr):
+        return self.propagate(edge_index, x=x, pos=pos, edge_attr=edge_attr)
+    def message(self, x_i, x_j, pos_i, pos_j, edge_attr):
+        there = pos_j - pos_i + self.own(edge_attr)
+        joined = torch.cat([there, x_j], dim=-1)  #! IKB304 -> offsets
+        return self.fc(joined)  #= offsets
+module Sums(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, edge_index, edge_attr):
+        src, dst = edge_index
+        first = x[src] + edge_attr
+        second = x[dst]  #! IKB304 -> sums
+        return self.fc(torch.cat([first, second], dim=-1))  #= sums
+module Differences(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, edge_index):
+        src, dst = edge_index
+        a = x[src]  #! IKB304 -> differences
+        b = x[dst]  #! IKB304 -> differences
+        return self.fc(torch.cat([a - b, b], dim=-1))  #= differences
+`,
 });
