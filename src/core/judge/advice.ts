@@ -2,6 +2,7 @@
 import type { SinkEvent } from '../python/run';
 import { type Node, enclosing, textOf } from '../python/syntax';
 import { type Dim, ZERO } from '../tensor/dim';
+import { isOnOwnBranch } from './conditions';
 import { attentionOf, isHanded, sinkOf } from './facts';
 import type { Match } from './match';
 
@@ -35,6 +36,8 @@ export function adviceMatch(
   const origin = advice.code === 'IKB401' ? advice.concatenation : node;
   // Of a network that is handed in, another one may be as wide as it should.
   const handed = operand.hits.flatMap(({ replica }) => replica.when).filter(isHanded);
+  // One as narrow may be there for what the other branch leaves.
+  if (advice.code === 'IKB401' && !advice.counted && handed.length > 0 && isOnOwnBranch(origin, event)) return null;
   const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${alignment}`;
   return {
     code: advice.code,

@@ -89,6 +89,13 @@ export function between(when: readonly string[], from: Node, to: Node): readonly
   return texts.filter((text) => !shared.has(text));
 }
 
+/** Some branch of its function is taken for a place and not for the product, or the call that leads there. */
+export function isOnOwnBranch(origin: Node, { node, frame }: { readonly node: Node; readonly frame: Frame }): boolean {
+  const [own] = callsBetween(origin, node, frame);
+  const shared = own ? conditionsAround(own) : [];
+  return own != null && conditionsAround(origin).some((text) => !shared.includes(text));
+}
+
 /**
  * What the function that makes a copy does to bring it to a product: the product itself, or the call that leads there; then
  * the places in the functions that are called. Only the latter where the copy comes out of a call.

@@ -353,7 +353,7 @@ function pathOf(
   origin: Node,
   written: Node | null,
   trail: Trail | null,
-  { node: sink, callee, keyword }: SinkEvent,
+  { node: sink, weight, callee: operator, keyword }: SinkEvent,
 ): readonly PathStep[] {
   const steps: PathStep[] = [];
   for (let at = trail; at; at = at.before) {
@@ -361,6 +361,7 @@ function pathOf(
     if (node) steps.unshift({ node, what: at.what, kind: /^cat/.test(at.what) ? 'concatenate' : 'write' });
   }
   const what = written === origin ? 'replicates and writes every copy' : 'replicates as a view';
+  const callee = weight?.layer?.called ?? operator;
   const last =
     keyword !== null
       ? `${callee} takes the copies as ${keyword}`

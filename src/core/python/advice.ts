@@ -13,9 +13,16 @@ export function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null 
   const node = t.place ? nodeAt(t.place) : null;
   const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
   const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : null;
-  const size = valueOf(stated) === null ? (knownAxis(t.shape, -1)?.dim ?? null) : stated;
+  const own = knownAxis(t.shape, -1)?.dim ?? null;
+  const size = valueOf(stated) === null ? own : stated;
   return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
-    ? { code: 'IKB401', size, concatenation: node, half: layer !== null && isHalf(layer) }
+    ? {
+        code: 'IKB401',
+        size,
+        concatenation: node,
+        counted: valueOf(own) !== null,
+        half: layer !== null && isHalf(layer),
+      }
     : null;
 }
 

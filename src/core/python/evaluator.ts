@@ -17,7 +17,7 @@ import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
 import { classValue } from './class-values';
-import { constructLayer } from './layers';
+import { layerOf } from './layers';
 import type { Quiet } from './library';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
@@ -250,7 +250,7 @@ export function evaluateFile(
 
   function instantiate(model: ClassModel, args: Args, node: Node, frame: Frame): Value {
     // Built from a registry that text does not show: known by its name.
-    if (model.name === 'ConvModule') return constructLayer('nn.ConvModule', args, node);
+    if (model.name === 'ConvModule') return layerOf(model.name, args, node) ?? unknown();
     const id = freshId();
     const self: Value = { kind: 'ref', id };
     const init = project.method(model, '__init__');

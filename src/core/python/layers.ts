@@ -57,6 +57,20 @@ export function constructLayer(name: string, args: Args, node: Node, doubt: stri
   return { kind: 'layer', name, args, node, doubt };
 }
 
+/** A class that is known by what it does is called what its own library calls it. */
+export function layerOf(path: string, args: Args, node: Node): Value | null {
+  const name = layerName(path);
+  if (name === null) return null;
+  return {
+    kind: 'layer',
+    name,
+    args,
+    node,
+    doubt: null,
+    ...(name === path ? {} : { called: path.replace(/.*\./, '') }),
+  };
+}
+
 /** Methods of nn.Module that hand back the module itself. */
 export const RETURNS_MODULE =
   /^(to|cuda|cpu|xpu|half|float|double|bfloat16|type|eval|train|apply|requires_grad_|share_memory|to_empty)$/;

@@ -45,7 +45,14 @@ export type Advice =
   /** enable_gqa=True, and why no fused kernel takes it. */
   | { readonly code: 'IKB203'; readonly why: string }
   /** The contracted size of a concatenation: of interest if it is a number that is not a multiple of 8. */
-  | { readonly code: 'IKB401'; readonly size: Dim; readonly concatenation: Node; readonly half: boolean };
+  | {
+      readonly code: 'IKB401';
+      readonly size: Dim;
+      readonly concatenation: Node;
+      /** The concatenation itself shows the size, not the layer alone. */
+      readonly counted: boolean;
+      readonly half: boolean;
+    };
 
 export interface SinkEvent {
   readonly kind:
@@ -76,6 +83,7 @@ export interface LayerLike {
   readonly name: string;
   readonly node: Node;
   readonly doubt: string | null;
+  readonly called?: string;
 }
 
 export interface Run {

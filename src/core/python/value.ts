@@ -90,6 +90,8 @@ export interface LayerValue {
   readonly node: Node;
   /** Why it may not behave as its class says: `spectral_norm`, ... */
   readonly doubt: string | null;
+  /** The class as another library calls it, where `name` is what it stands for. */
+  readonly called?: string;
 }
 
 export interface UnionValue {

@@ -169,3 +169,27 @@ second = Edges(Small())
     message: /^the contracted size of `self\.net` \(on some paths\): 6/,
   });
 });
+
+describe('the chain calls a class by its name', () => {
+  const check = (made: string, imported: string, copies: string, expected: string): void => {
+    it(made, async () => {
+      const text = `${HEAD}${imported}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = ${made}
+
+    def forward(self, user, x, n):
+        return self.fc(torch.cat([${copies}, x], dim=${copies.includes('unsqueeze') ? -1 : 1}))
+`;
+      const [first] = await findingsOf(text);
+      assert.equal(first?.chain.at(-1)?.what, `${expected} reads every copy`);
+    });
+  };
+  const rows = 'user.unsqueeze(1).repeat(1, n, 1)';
+  const parallel = 'from fairscale.nn.model_parallel.layers import ColumnParallelLinear';
+  check('nn.Linear(32, 8)', '', rows, 'nn.Linear');
+  check('Lin(32, 8)', 'from torch.nn import Linear as Lin', rows, 'nn.Linear');
+  check('ColumnParallelLinear(32, 8)', parallel, rows, 'ColumnParallelLinear');
+  check('cnn.ConvModule(32, 8, 1)', 'from mmcv import cnn', 'user.repeat(1, 1, n, n)', 'ConvModule');
+});

@@ -57,6 +57,38 @@ module Ranker(d):
         b = self.b(torch.cat([user, item], dim=-1))  #! IKB401 -> b #= b
         return a, b, self.c(torch.cat([user, item], dim=-1))
 `,
+  'a width of one of several networks that are handed in, where the concatenation may not be made': `
+from torch_geometric.nn import MessagePassing
+class Points(MessagePassing):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+    def forward(self, x, pos, edge_index):
+        return self.propagate(edge_index, x=x, pos=pos)
+    def message(self, x_j, pos_i, pos_j):
+        msg = pos_j - pos_i  #! IKB304 -> net #! IKB304 -> net
+        if x_j is not None:
+            msg = torch.cat([x_j, msg], dim=1)  #! IKB304 -> net
+        return self.net(msg)  #= net
+
+class Pairs(MessagePassing):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+    def message(self, x_i, x_j):
+        return self.net(torch.cat([x_i, x_j - x_i], dim=1))  #! IKB304 -> pairs #! IKB304 -> pairs #? IKB401 -> pairs #= pairs
+
+module Model(d):
+    self.first = Points(nn.Sequential(nn.Linear(3, 64), nn.ReLU()))
+    self.second = Points(nn.Sequential(nn.Linear(67, 64), nn.ReLU()))
+    self.third = Pairs(nn.Sequential(nn.Linear(6, 64), nn.ReLU()))
+    self.fourth = Pairs(nn.Sequential(nn.Linear(128, 64), nn.ReLU()))
+    def forward(self, x, pos, edge_index):
+        x = self.second(self.first(None, pos, edge_index), pos, edge_index)
+        return self.fourth(self.third(pos, edge_index), edge_index)
+`,
   'letters that operands share, made one axis: copied where only some are expanded': `
 module Products(d):
     self.w = nn.Parameter(torch.randn(d, d))
