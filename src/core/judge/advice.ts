@@ -1,6 +1,6 @@
 /** Matches without a replica: a product that runs slower than it needs to for another reason. */
 import type { SinkEvent } from '../python/run';
-import { type Node, enclosing, textOf } from '../python/syntax';
+import { type Node, enclosing, lineOf, textOf } from '../python/syntax';
 import { type Dim, ZERO } from '../tensor/dim';
 import { isOnOwnBranch } from './conditions';
 import { attentionOf, isHanded, sinkOf } from './facts';
@@ -38,7 +38,7 @@ export function adviceMatch(
   const handed = operand.hits.flatMap(({ replica }) => replica.when).filter(isHanded);
   // One as narrow may be there for what the other branch leaves.
   if (advice.code === 'IKB401' && !advice.counted && handed.length > 0 && isOnOwnBranch(origin, event)) return null;
-  const why = advice.code === 'IKB203' ? advice.why : `${width} is not a multiple of ${alignment}`;
+  const why = advice.code === 'IKB203' ? advice.why : `${width}${madeAt(event)} is not a multiple of ${alignment}`;
   return {
     code: advice.code,
     origin,
@@ -73,4 +73,11 @@ export function adviceMatch(
     times: [],
     minor: false,
   };
+}
+
+/** Where a layer of another file got its width: a network that is handed in may be as wide as it should elsewhere. */
+function madeAt({ node, weight, advice }: SinkEvent): string {
+  const layer = weight?.layer?.node;
+  if (!layer || layer.file === node.file || advice?.code !== 'IKB401' || advice.counted) return '';
+  return ` (line ${lineOf(layer)} of ${layer.file.path})`;
 }

@@ -593,6 +593,27 @@ describe('messages are true:', () => {
     assert.deepEqual(costs.sort(), ['information b*224, 7*(b - 1)*16*8*2', 'information b*32, (b - 1)*16*8*2']);
   });
 
+  const MAKER = 'import torch.nn as nn\n\ndef make():\n    return nn.Linear(20, 8)\n';
+  const joined = 'return self.fc(torch.cat([user.repeat_interleave(n, dim=0), item], dim=-1))';
+  const widths: Readonly<Record<string, readonly [layer: string, forward: readonly string[], said: string]>> = {
+    'a width of this file': ['nn.Linear(20, 8)', [joined], '20 is not a multiple of 8'],
+    'a width of another file': ['make()', [joined], '20 (line 4 of elsewhere.py) is not a multiple of 8'],
+    'a width that the blocks show': [
+      'make()',
+      ['# ikbo: user=[U, 12], item=[B, 8], U=4, n=50', joined],
+      '20 is not a multiple of 8',
+    ],
+  };
+  for (const [what, [layer, forward, said]] of Object.entries(widths)) {
+    it(`${what}: where it is made, or none`, async () => {
+      const text = moduleOf({ ...base, init: [`self.fc = ${layer}`], forward, signature: 'user, item, n' });
+      const files = { read: (path: string) => (path === 'elsewhere.py' ? MAKER : undefined) };
+      const { findings } = (await theEngine()).check('model.py', text, { files, hints: true });
+      const messages = findings.filter(({ rule }) => rule === 'IKB401').map(({ message }) => message);
+      assert.deepEqual(messages, [`the contracted size of \`self.fc\`: ${said}; pad it once when the model is built`]);
+    });
+  }
+
   for (const [what, claim] of Object.entries(CLAIMS)) {
     it(what, async () => {
       const findings = await findingsOf(moduleOf(claim));
