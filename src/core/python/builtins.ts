@@ -275,14 +275,16 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
         if (second) heap.set(owner.id, { ...item, items: [second, ...item.items] });
         return NONE;
       case 'pop': {
-        const last = asNumber(first) === 0 ? item.items[0] : item.items[item.items.length - 1];
-        heap.set(owner.id, { ...item, items: item.items.slice(0, -1), open: true });
-        return last ?? unknown();
+        const isFirst = asNumber(first) === 0;
+        heap.set(owner.id, { ...item, items: isFirst ? item.items.slice(1) : item.items.slice(0, -1), open: true });
+        return (isFirst ? item.items[0] : item.items.at(-1)) ?? unknown();
       }
       case 'copy':
         return allocate(item, frame);
-      case 'clear':
       case 'reverse':
+        heap.set(owner.id, { ...item, items: [...item.items].reverse(), open: true });
+        return NONE;
+      case 'clear':
       case 'sort':
         heap.set(owner.id, { ...item, open: true });
         return NONE;

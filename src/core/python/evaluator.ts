@@ -267,7 +267,7 @@ export function evaluateFile(
     const kind = init ? null : containerOf(model, run, frame);
     const holds = kind === null ? (init ? {} : { given: args }) : { holds: container(kind, args, frame, run) };
     const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
-    state.heap.set(id, { kind: 'object', model, made: node, attributes, build: init ? build : null, ...holds });
+    state.heap.set(id, { kind: 'object', model, made: node, args, attributes, build: init ? build : null, ...holds });
     return self;
   }
 

@@ -245,9 +245,26 @@ function oneOfAlike({ options }: Value & { kind: 'union' }, frame: Frame): Value
   );
   if (first?.kind !== 'object' || !first.made) return null;
   const isAlike = others.every(
-    (other) => other?.kind === 'object' && other.made === first.made && other.model === first.model,
+    (other) =>
+      other?.kind === 'object' &&
+      other.made === first.made &&
+      other.model === first.model &&
+      decidesAlike(first.args, other.args),
   );
   return isAlike ? (options[0]?.value ?? null) : null;
+}
+
+/** Do two calls of a constructor give what it may ask for, `norm=True`, the same values? */
+function decidesAlike(a: Args | undefined, b: Args | undefined): boolean {
+  const isSame = (one: Value, other: Value | undefined): boolean =>
+    other?.kind === one.kind && (one.kind !== 'bool' || (other.kind === 'bool' && one.value === other.value));
+  return (
+    a === b ||
+    (a !== undefined &&
+      b !== undefined &&
+      a.positional.every((value, at) => isSame(value, b.positional[at])) &&
+      [...a.keywords].every(([name, value]) => isSame(value, b.keywords.get(name))))
+  );
 }
 
 const conditionalArgs = (args: Args, when: readonly Condition[]): Args => ({

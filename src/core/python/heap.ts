@@ -28,6 +28,8 @@ export type HeapItem =
       readonly model: ClassModel | null;
       /** The call that made it. */
       readonly made?: Node;
+      /** What that call was given. */
+      readonly args?: Args;
       readonly attributes: ReadonlyMap<string, Value>;
       /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
       readonly build: ((heap: Heap) => void) | null;

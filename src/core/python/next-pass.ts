@@ -3,10 +3,11 @@ import { sameCopies } from '../tensor/alike';
 import type { Heap, HeapItem } from './heap';
 import type { Frame } from './run';
 import { matters } from './state';
+import { type Node, textOf } from './syntax';
 import type { Value } from './value';
 
-/** `names` and `before` are as the pass found them; `frame` is as it left it. */
-export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame): boolean {
+/** `names` and `before` are as the pass through `body` found them; `frame` is as it left it. */
+export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap, frame: Frame, body: Node): boolean {
   let isSame = true;
   for (const [key, old] of names) {
     const now = frame.state.names.get(key);
@@ -19,7 +20,20 @@ export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap,
     // Layers that a constructor makes out of the same things are the same in each pass.
     if (!old || item === old || (item.kind === 'list' && frame.building && isSame)) continue;
     if (isNewsOf(old, item, frame.building)) return true;
+    if (isBegun(old, item) && isRead(id, names, body)) return true;
   }
+  return false;
+}
+
+/** What asks for the items of a list meets none of them in the first pass. */
+const isBegun = (old: HeapItem, now: HeapItem): boolean =>
+  old.kind === 'list' && now.kind === 'list' && old.items.length === 0 && now.items.length > 0;
+
+/** Is it more than added to? */
+function isRead(id: number, names: ReadonlyMap<string, Value>, body: Node): boolean {
+  for (const [name, value] of names)
+    if (value.kind === 'ref' && value.id === id)
+      return new RegExp(`(?<![\\w.])${name}(?!\\w|\\.(?:append|extend)\\(| *\\+= )`).test(textOf(body));
   return false;
 }
 

@@ -46,7 +46,7 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
       return forStatement(node, frame, run);
     case 'while_statement': {
       const body = childOf(node, 'body');
-      if (body) loop(frame, () => runBlock(body, frame, run));
+      if (body) loop(frame, body, () => runBlock(body, frame, run));
       return 'next';
     }
     case 'with_statement': {
@@ -243,7 +243,7 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
       assign(left, first, frame, run);
       return runBlock(body, frame, run);
     };
-    loop(frame, once, () => {
+    loop(frame, body, once, () => {
       if (pass?.asked) counted(first, frame, false);
       return pass?.asked ?? false;
     });
@@ -276,12 +276,12 @@ function counted(value: Value, frame: Frame, first = true): LoopPass | null {
  * Two passes if the first one left something for the second: a replica, a list, a value in place of None. Lists that grew
  * may grow further.
  */
-function loop(frame: Frame, pass: () => Flow, more = (): boolean => false): void {
+function loop(frame: Frame, body: Node, pass: () => Flow, more = (): boolean => false): void {
   const before = frame.state.heap;
   const names = frame.state.names.all();
   frame.state = { ...frame.state, heap: before.fork() };
   const flow = pass();
-  if (more() || (flow === 'next' && leavesSomething(names, before, frame))) pass();
+  if (more() || (flow === 'next' && leavesSomething(names, before, frame, body))) pass();
   const changes = frame.state.heap.since(before);
   frame.state = { ...frame.state, heap: before };
   for (const [id, item] of changes) {

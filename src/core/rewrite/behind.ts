@@ -5,6 +5,7 @@
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { EDGE, LETTER, NAME } from '../python/words';
+import { aliasesOf, isOfView } from './aliases';
 import { doingsOf, writesInto } from './callees';
 import type { Edit } from './edit';
 import { type Call, callOf, unwrap } from './expression';
@@ -23,7 +24,7 @@ export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readon
     (path) => layer === '' || !overlap(path, layer),
   );
   const found = paths.flatMap((path) => {
-    const write = writeBehind(path, sink, scope);
+    const write = writeBehind(path, sink, scope) ?? writeThrough(path, sink, scope);
     return write
       ? [
           `${NO_GRADIENT} is taken through the product, behind which line ${lineOf(write)} ${callOf(write) ? 'may write' : 'writes'} into \`${path}\``,
@@ -52,7 +53,7 @@ const pathsIn = (edits: readonly Edit[]): readonly string[] => [
 ];
 
 /** What writes into the tensor of that name after the product, also in the next pass of a loop. */
-function writeBehind(path: string, sink: Node, scope: Node): Node | null {
+function writeBehind(path: string, sink: Node, scope: Node, isAlias = false): Node | null {
   const [root = path] = path.split('.');
   const all = occurrences(scope, root);
   const loops = loopsAround(sink);
@@ -63,6 +64,7 @@ function writeBehind(path: string, sink: Node, scope: Node): Node | null {
       (one) =>
         isBinding(one) &&
         one.parent?.kind !== 'augmented_assignment' &&
+        !(isAlias && isOfView(one)) &&
         (isLater(one) || (!isLater(at) && loops.some((loop) => within(loop, one)))) &&
         (one.start < at.start || isTargetAround(one, sink)) &&
         dominates(statementOf(one), statementOf(at)),
@@ -84,6 +86,17 @@ function writeBehind(path: string, sink: Node, scope: Node): Node | null {
     return (own || (named && root !== 'self')) && !isBoundAgain(one.node);
   });
   return call?.node ?? null;
+}
+
+/** What writes into it by another name of it. */
+function writeThrough(path: string, sink: Node, scope: Node): Node | null {
+  const { names, calls } = writesIn(scope);
+  if (path.includes('.') || (names.size === 0 && calls.length === 0)) return null;
+  for (const alias of aliasesOf(path, scope)) {
+    const write = writeBehind(alias, sink, scope, true);
+    if (write) return write;
+  }
+  return null;
 }
 
 interface Writes {

@@ -194,6 +194,76 @@ class M(nn.Module):
         net = self.common if self.shared else self.own
         return net(user.repeat(n, 1))  #! IKB102 -> fc
 `,
+  'what a later pass reads of a list that begins in the loop': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(d, d) for _ in range(3)])
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, user, n):
+        u = user.repeat(n, 1)  #! IKB101 -> fc
+        before = []
+        for layer in self.layers:
+            if len(before) > 0:
+                x = self.fc(torch.cat([u, before[-1]], dim=-1))  #= fc
+            x = layer(x)
+            before.append(x)
+        return x
+    def dense(self, x, user, n):
+        u = user.repeat(n, 1)  #! IKB101 -> dense
+        before = []
+        for layer in self.layers:
+            for y in before:
+                x = x + self.fc(torch.cat([u, y], dim=-1))  #= dense
+            before.append(layer(x))
+        return x
+`,
+  'the last of a list from which others are taken, or that is turned around': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def window(self, levels, user, n):
+        rows = [user.repeat(n, 1)]
+        for level in levels:
+            rows.append(level)
+            rows.pop(0)
+        return self.fc(rows[-1])
+    def turned(self, levels, user, n):
+        rows = [levels[0]]
+        for level in levels:
+            rows.append(user.repeat(n, 1))
+        rows.reverse()
+        return self.fc(rows[-1])
+    def first(self, levels, user, n):
+        rows = [levels[0]]
+        for level in levels:
+            rows.append(user.repeat(n, 1))  #! IKB102 -> first
+        rows.reverse()
+        return self.fc(rows[0])  #= first
+`,
+  'one of several that one call made, with other flags': `
+class Net(nn.Module):
+    def __init__(self, d, plain):
+        super().__init__()
+        self.plain = plain
+        self.fc = nn.Linear(d, d)
+    def forward(self, u, x):
+        if self.plain:
+            return x
+        return self.fc(torch.cat([u, x], dim=-1))  #= fc
+class M(nn.Module):
+    def __init__(self, d, shared):
+        super().__init__()
+        self.shared = shared
+        self.common = self.net(d, True)
+        self.own = self.net(d, False)
+    def net(self, d, plain):
+        return Net(d, plain)
+    def forward(self, user, x, n):
+        net = self.common if self.shared else self.own
+        return net(user.repeat(n, 1), x)  #! IKB101 -> fc
+`,
   'functools.partial': `
 import functools
 def attend(scale, q, k, v):

@@ -200,6 +200,21 @@ const BEHIND: readonly Tricky[] = [
     tail: ['def poke(t):', '    s = t.view(-1)', '    s.zero_()'],
   },
   {
+    title: 'a block written into through a view that is made before',
+    ...kept(15, 'item'),
+    forward: [OWN, 's = item.view(-1)', ROWS, `y = ${SINK}`, 's.zero_()', 'return y'],
+  },
+  {
+    title: 'a block written into through one of several views of it',
+    ...kept(15, 'item'),
+    forward: [OWN, ROWS, `y = ${SINK}`, 'a, b = item.t().chunk(2)', 'b += 1', 'return y'],
+  },
+  {
+    title: 'a view of a block, and another tensor by its name that is written into',
+    tier: 'safe',
+    forward: [OWN, ROWS, `y = ${SINK}`, 's = item.view(-1)', 's = s.new_zeros(3)', 's += 1', 'return y + s.sum()'],
+  },
+  {
     title: 'a block written into by the next pass',
     ...kept(16, 'item'),
     forward: [
