@@ -79,10 +79,18 @@ const behindOf =
   (value: string): string =>
     sink.behind ? sink.behind.written(value) : value;
 
+/** With a batch axis, a weight would meet other rows than its own where the product is taken before the copy. */
+export function requireTwoAxes(dims: readonly unknown[] | null | undefined, weight: string): void {
+  if (dims ? dims.length === 2 : /^self\./.test(weight)) return;
+  if (dims) refuse(`\`${weight}\` has ${dims.length === 1 ? 'one axis' : `${dims.length} axes`}, a matrix two`);
+  const comment = /^\w+$/.test(weight) ? `; a comment can say that it has none: \`# ikbo: ${weight}=[K, N]\`` : '';
+  refuse(`\`${weight}\` may have a batch axis of its own${comment}`);
+}
+
 function matmul(match: Match, weight: string): Product {
   const { sink, product } = match;
   const dims = product?.operands.find((_, i) => i !== product.replicated)?.dims;
-  if (dims ? dims.length !== 2 : !/^self\./.test(weight)) refuse(`\`${weight}\` may have a batch axis of its own`);
+  requireTwoAxes(dims, weight);
   if (sink.behind) refuse('the product is in a module that does more');
   const right = sink.side === 'right';
   return {

@@ -10,7 +10,7 @@ import { type Edit, flat, removeStatement, replace, shortly } from './edit';
 import { callOf, isView } from './expression';
 import { conditionsOf } from './guards';
 import { type Layer, layerOf } from './layer';
-import { matmulOperands } from './product';
+import { matmulOperands, requireTwoAxes } from './product';
 import { type Draft, draftFor, finished, otherReader, requireUnwritten } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
@@ -101,8 +101,7 @@ function requireMatrix(match: Match): void {
   const dims = product?.operands.find((_, i) => i !== product.replicated)?.dims;
   const weight = operands?.[1];
   if (sink.side !== 'left' || !weight) refuse('the copy is not the left operand of the product');
-  if (dims ? dims.length !== 2 : !/^self\./.test(textOf(weight)))
-    refuse(`\`${flat(weight)}\` may have a batch axis of its own`);
+  requireTwoAxes(dims, flat(weight));
 }
 
 /** What must hold for a whole Sequential to work row by row, as far as its stages do not say so. */

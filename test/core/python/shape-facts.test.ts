@@ -71,6 +71,22 @@ def score(user, item, ${w}, n):
     assert.equal((await first(score(comment)))?.rewrites[0]?.tier, 'safe');
   });
 
+  const gather = (comment: string): string =>
+    ['import torch', '', 'def f(x, edge_index, w):', `    ${comment}`, '    row, col = edge_index', '    return x[row] @ w', ''].join('\n'); // prettier-ignore
+  const axesOfWeights: Readonly<Record<string, readonly [comment: string, tier: string, reason: RegExp]>> = {
+    'not known': ['', 'none', /^`w` may have a batch axis of its own; .*: `# ikbo: w=\[K, N\]`\.$/],
+    two: ['# ikbo: w=[K, N]', 'suggestion', /edges as nodes/],
+    three: ['# ikbo: x=[R, K], w=[B, K, N]', 'none', /^`w` has 3 axes, a matrix two\.$/],
+    one: ['# ikbo: x=[R, K], w=[K]', 'none', /^`w` has one axis, a matrix two\.$/],
+  };
+  for (const [count, [comment, tier, reason]] of Object.entries(axesOfWeights)) {
+    it(`of the weight of a plain product: ${count}`, async () => {
+      const [rewrite] = (await first(gather(comment)))?.rewrites ?? [];
+      assert.equal(rewrite?.tier, tier);
+      assert.match(rewrite.reason ?? '', reason);
+    });
+  }
+
   it('count only where all comments agree', async () => {
     const text = score('# ikbo: user=[U, Ku], item=[B, Ki], w=[K, N]\n# ikbo: w=[G, K, N]');
     assert.match((await first(text))?.rewrites[0]?.reason ?? '', /`w` may have a batch axis/);
