@@ -180,9 +180,10 @@ function judgeFile(
       onNote: (node, message) => notes.push({ path: open().path, line: lineOf(node), message }),
       manyToOne: bindings.manyToOne,
       stated: bindings.stated,
-      onName(symbol, name, at) {
+      onName(symbol, name, at, inClass) {
         const given = names.get(symbol) ?? [];
-        if (!given.some((known) => known.name === name && known.at === at)) names.set(symbol, [...given, { name, at }]);
+        if (!given.some((known) => known.name === name && known.at === at))
+          names.set(symbol, [...given, { name, at, inClass }]);
       },
     },
     quiet,

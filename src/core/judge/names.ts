@@ -9,6 +9,8 @@ export interface GivenName {
   readonly name: string;
   /** Where the program gives it: a target or the function of a parameter. */
   readonly at: Node;
+  /** What a class calls a size of one of its instances: a name there alone. */
+  readonly inClass: boolean;
 }
 
 /** Names by the symbols of dimensions. */
@@ -36,7 +38,8 @@ export function namesAt(
     count.text !== null && SIZE.test(count.text) ? count.text.replace(/\.size\((.*)\)$/, '.shape[$1]') : null;
   const chosen = new Map<string, string | null>();
   const choose = (symbol: string): string | null => {
-    const given = names.get(symbol) ?? [];
+    const known = names.get(symbol) ?? [];
+    const given = known.filter(({ inClass }) => !inClass);
     const own = displayName(symbol);
     const isBound = (name: string): boolean => bindings[name] !== undefined;
     const bound = given.find(({ name }) => isBound(name));
@@ -46,7 +49,7 @@ export function namesAt(
     const here = local.find(({ name }) => hasWord(textOf(origin), name)) ?? local[0];
     if (here) return here.name;
     if (symbol === counted && countText !== null) return countText;
-    const related = given.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
+    const related = known.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
     if (related) return related.name;
     const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
     if (own.startsWith('self.shape[')) return '?';

@@ -160,9 +160,9 @@ export const opaque = (place: Place): Tensor => tensor(UNKNOWN_SHAPE, { place })
 export const sizeAt = (t: Tensor, axis: number): Dim => dimAt(t, axis) ?? ONE;
 
 /** A variable, attribute or parameter that holds a size of one symbol is the source's name for it. */
-export function nameSymbol(dim: Dim, name: string, at: Node, run: Run): void {
+export function nameSymbol(dim: Dim, name: string, at: Node, run: Run, inClass = false): void {
   const symbol = onlySymbol(dim);
-  if (symbol !== null && !/^_/.test(name)) run.nameSymbol(symbol, name, at);
+  if (symbol !== null && !/^_/.test(name)) run.nameSymbol(symbol, name, at, inClass);
 }
 
 /** A new list, dict or object. */

@@ -2,7 +2,7 @@
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
-import { indexByName, nameSymbol, placeOf } from './access';
+import { asDim, indexByName, nameSymbol, placeOf } from './access';
 import { canonicalName } from '../tensor/operators';
 import { gatheredAlongEdges } from './gather';
 import { constructLayer, layerName } from './layers';
@@ -147,11 +147,16 @@ export function bind(
             ? (ofClosure(parameter.fallback, closure) ?? defaultValue(parameter.fallback, model, frame, run))
             : unknown(parameter.name));
       if (value.kind === 'int') nameSymbol(value.dim, parameter.name, model.node, run);
+      if (isRenamed(value, parameter.name, model)) nameSymbol(asDim(value), parameter.name, model.node, run, true);
       names.set(parameter.name, named(value, parameter.name));
     }
   }
   return names;
 }
+
+/** A size that one instance of a class is made with: what the class calls it holds for the others, too. */
+const isRenamed = (value: Value, name: string, { name: method }: FunctionModel): boolean =>
+  value.kind === 'unknown' && method === '__init__' && value.label !== '' && value.label !== name;
 
 /** `lambda x, f=f: f(x)` of a variable of the function around it. */
 const ofClosure = (fallback: Node, closure: Scope | null): Value | undefined =>

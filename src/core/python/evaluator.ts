@@ -47,7 +47,7 @@ export interface Evaluation {
   readonly manyToOne: ReadonlySet<string>;
   readonly stated: ReadonlyMap<string, readonly string[]>;
   /** A variable holds a size that is one symbol: the source's name for it. */
-  readonly onName: (symbol: string, name: string, at: Node) => void;
+  readonly onName: (symbol: string, name: string, at: Node, inClass: boolean) => void;
 }
 
 /** What the text of the main file says. */

@@ -134,5 +134,5 @@ export interface Run {
   readonly manyToOne: ReadonlySet<string>;
   /** Axes of tensors that comments state, by the names of variables. */
   readonly stated: ReadonlyMap<string, readonly string[]>;
-  nameSymbol(symbol: string, name: string, at: Node): void;
+  nameSymbol(symbol: string, name: string, at: Node, inClass: boolean): void;
 }

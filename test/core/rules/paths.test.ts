@@ -193,3 +193,36 @@ class Model(nn.Module):
   check('ColumnParallelLinear(32, 8)', parallel, rows, 'ColumnParallelLinear');
   check('cnn.ConvModule(32, 8, 1)', 'from mmcv import cnn', 'user.repeat(1, 1, n, n)', 'ConvModule');
 });
+
+describe('sizes of a class that several instances have', () => {
+  const check = (title: string, made: readonly [string, string], parameter: string, bytes: string): void => {
+    it(title, async () => {
+      const text = `${HEAD}
+class Tokens(nn.Module):
+    def __init__(self, ${parameter}, kind):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, ${parameter}))
+
+    def forward(self, x):
+        return torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)
+
+class Model(nn.Module):
+    def __init__(self, small, large):
+        super().__init__()
+        self.first, self.second = Tokens(${made[0]}, 'a'), Tokens(${made[1]}, 'b')
+        self.fc, self.out = nn.Linear(${made[0]}, 8), nn.Linear(${made[1]}, 8)
+
+    def forward(self, x, y):
+        return self.fc(self.first(x)), self.out(self.second(y))
+`;
+      const findings = await findingsOf(text);
+      assert.deepEqual(
+        findings.map(({ cost }) => cost.bytes),
+        [bytes],
+      );
+    });
+  };
+  check('are called what the class calls them', ['small', 'large'], 'dim', 'dim*x.shape[0]*2');
+  check('whatever the name', ['small', 'large'], 'width', 'width*x.shape[0]*2');
+  check('also where both say the same', ['small', 'small'], 'small', 'small*x.shape[0]*2');
+});
