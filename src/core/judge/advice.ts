@@ -72,6 +72,7 @@ export function adviceMatch(
     local: true,
     times: [],
     minor: false,
+    takenOut: false,
   };
 }
 

@@ -211,6 +211,7 @@ function matchOf(
     plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),
     [...path.map((step) => step.node), call],
   );
+  const takenOut = code === 'IKB102' && isToken(hit);
   return {
     code,
     origin,
@@ -240,13 +241,14 @@ function matchOf(
       (/IKB[12]01/.test(code) && bound(name(first.ratio), bindings) === 2) ||
       (code === 'IKB101' && hit.via === 'block' && (valueOf(contracted) ?? Infinity) < NARROW) ||
       hit.implicit === 'matrix' ||
-      (code === 'IKB102' && isToken(hit)) ||
+      takenOut ||
       (code === 'IKB301' && isVector(hit, operand, event)) ||
       // A block of rows that each meet a weight of their own: the concatenation writes them anyway.
       (hit.via === 'picked' && (rankOf(hit.carrier.shape) === 1 || (form?.blocks.length ?? 0) > 1)) ||
       // Nothing broadcasts by an index: only a kernel of its own could look the rows up.
       (code === 'IKB301' && replica.map.kind === 'indexed') ||
       isAppended(event, hit, code, form),
+    takenOut,
   };
 }
 

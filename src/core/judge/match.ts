@@ -69,6 +69,8 @@ export interface Match {
    * concatenation, for which splitting does not pay, and what is handed to a callee that is not known.
    */
   readonly minor: boolean;
+  /** Tokens that were joined with other rows and taken out again: all that the sink reads are copies. */
+  readonly takenOut: boolean;
 }
 
 export interface PathStep {

@@ -22,6 +22,8 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   if (reader) refuse(`line ${lineOf(reader)} may read variables by their names (\`${shortly(reader)}\`)`);
   const { keyword } = match.sink;
   if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
+  if (match.takenOut)
+    refuse('the copies are joined with other rows on the way and taken out again, where a smaller tensor does not fit');
   if (match.code === 'IKB102' && match.minor)
     refuse('the copies are rows among others that the layer reads: to multiply them apart would take those apart, too');
   // The parameter of a message function stands for its copies.

@@ -50,7 +50,7 @@ export const ikb102: Rule = {
   message(match) {
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} ${handed}`;
-    return match.minor
+    return match.minor && !match.takenOut
       ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; ${equalRows(match)}${inEvaluation(match)}${costText(match)}`
       : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, ${whichComputes(match)}${inEvaluation(match)}${costText(match)}`;
   },

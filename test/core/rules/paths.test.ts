@@ -143,6 +143,30 @@ describe('costs and reasons', () => {
     function_('x = x.repeat_interleave(4, dim=0)', 'return model(encoder_hidden_states=x)'),
     { flops: '?' },
   );
+  const token = (...use: readonly string[]): string => `${HEAD}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, 16))
+        self.fc, self.rest = nn.Linear(16, 8), nn.Linear(16, 8)
+
+    def forward(self, x):
+        b, n, _ = x.shape
+        x = torch.cat((self.token.expand(b, -1, -1), x), dim=1)
+${use.map((line) => `        ${line}\n`).join('')}`;
+  check('a token among other rows', token('return self.fc(x)'), {
+    message: /^`self\.token` is copied `b` times into the rows that `self\.fc` reads;/,
+    reason: /^The copies are rows among others/,
+  });
+  check(
+    'a token that is taken out of other rows',
+    token('first, others = x.split((1, n), dim=1)', 'return self.fc(first), self.rest(others)'),
+    {
+      message: /^`self\.token` is copied `b` times before `self\.fc`, which then computes equal rows/,
+      reason: /^The copies are joined with other rows on the way and taken out again/,
+      flops: '(b - 1)*16*8*2',
+    },
+  );
   const networks = `${HEAD}
 from torch_geometric.nn import MessagePassing
 

@@ -60,7 +60,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     ],
     rule: 'IKB102',
     level: 'information',
-    message: /^`self\.token` is copied `b` times into the rows that `self\.fc` reads/,
+    message: /^`self\.token` is copied `b` times before `self\.fc`, which then computes equal rows/,
   },
   'a token among rows, of which a loss takes products': {
     init: [TOKEN, LAYER],
