@@ -257,7 +257,8 @@ function oneOfAlike({ options }: Value & { kind: 'union' }, frame: Frame): Value
 /** Do two calls of a constructor give what it may ask for, `norm=True`, the same values? */
 function decidesAlike(a: Args | undefined, b: Args | undefined): boolean {
   const isSame = (one: Value, other: Value | undefined): boolean =>
-    other?.kind === one.kind && (one.kind !== 'bool' || (other.kind === 'bool' && one.value === other.value));
+    (one.kind === 'none') === (other?.kind === 'none') &&
+    (one.kind !== 'bool' || other?.kind !== 'bool' || one.value === other.value);
   return (
     a === b ||
     (a !== undefined &&
