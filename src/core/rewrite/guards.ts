@@ -57,7 +57,17 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
 export function apartFrom(match: Match): string {
   if (!match.local) return elsewhere(match);
   const [copied, multiplied] = [lineOf(match.origin), lineOf(match.sink.node)];
-  return `the copy of line ${copied} is made on a branch that line ${multiplied} does not stand on`;
+  const [own] = testsAround(match.origin);
+  return own !== undefined && testsAround(match.sink.node).includes(own)
+    ? `lines ${copied} and ${multiplied} stand under one condition, but in blocks apart`
+    : `the copy of line ${copied} is made on a branch that line ${multiplied} does not stand on`;
+}
+
+/** The conditions of the `if` statements around a node, the innermost first. */
+function testsAround(node: Node): readonly string[] {
+  const around = enclosing(node, 'if_statement');
+  const test = around && childOf(around, 'condition');
+  return around ? [...(test ? [flat(test)] : []), ...(around.parent ? testsAround(around.parent) : [])] : [];
 }
 
 /** `self.model.bert`, as it is called. */

@@ -48,6 +48,21 @@ describe('what a split refuses, and what it makes a suggestion', () => {
   const forward = [ROWS, product];
   const between = (line: string): Parts => ({ forward: [ROWS, line, product] });
 
+  const copied = 'x = user.view(1, 4, 5).repeat(cand.shape[0], 1, 1)';
+  const multiplied = 'y = torch.matmul(cand, x)';
+  check(
+    'the copy and the product under one condition, in blocks apart',
+    { forward: ['if flag:', `    ${copied}`, 'y = cand', 'if flag:', `    ${multiplied}`, 'return y'] },
+    'none',
+    /^Lines \d+ and \d+ stand under one condition, but in blocks apart\.$/,
+  );
+  check(
+    'the copy on a branch that the product does not stand on',
+    { forward: ['x = user', 'if flag:', `    ${copied}`, multiplied, 'return y'] },
+    'none',
+    /is made on a branch that line \d+ does not stand on/,
+  );
+
   check('plain', { forward }, 'safe', null);
   check('something unrelated in between', between('scale = cand.mean()'), 'safe', null);
   check('the source is written in place', between('user.mul_(2)'), null, null);
