@@ -31,6 +31,9 @@ that it reads. Code that merely loads data or trains does not; with --main, all 
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
+/** `--shape B=64 --shape D=32` is `--shape B=64,D=32`. */
+const listed = (value: string, before: string): string => (before === '' ? value : `${before},${value}`);
+
 type Optional = 'changedSince' | 'writeBaseline' | 'stdinFilename' | 'jobs' | 'cacheDir';
 type CheckOptionValues = Omit<CheckArguments, Optional> & { readonly [K in Optional]?: CheckArguments[K] };
 
@@ -107,7 +110,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .description('run the function of a finding before and after its rewrites: error and peak memory')
     .argument('<file:line>', 'where `ikbo check` shows the finding; of a notebook FILE.ipynb:CELL:LINE')
     .option('--rewrite <id>', 'only this rewrite (default: every one that has edits)')
-    .option('--shape <sizes>', 'sizes by name, e.g. B=64,D=32', '')
+    .option('--shape <sizes>', 'sizes by name, e.g. B=64,D=32; may be repeated', listed, '')
     .option('--arg <name=value>', 'an argument: a shape, e.g. user=[B, D], or Python; may be repeated', collect, [])
     .option('--call <function>', 'what to call, e.g. Ranker.forward (default: the function around the finding)')
     .option('--main', 'run the file as a program instead, and compare what its modules return', false)
@@ -141,7 +144,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
       new Option('--op <op>', 'operator').choices(['concat-linear', 'linear-compression', 'attention'] as const),
     )
     .option('--preset <name>', 'named shapes; --preset list shows them')
-    .option('--shape <dims>', 'sizes by name, e.g. B=1024,U=15; others come from the preset', '')
+    .option('--shape <dims>', 'sizes by name, e.g. B=1024,U=15; others come from the preset', listed, '')
     .option('--finding <file:line>', 'the operator and shapes of a finding; of a model also model.onnx:NODE')
     .option('--device <device>', 'cpu or cuda:N (default: the best one present)')
     .addOption(new Option('--dtype <dtype>', 'element type').choices(['fp32', 'fp16', 'bf16'] as const))
@@ -188,7 +191,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .option('-o, --output <file>', 'the new file (default: model.ikbo.onnx beside the original)')
     .option('--force', 'also where the sizes make it a loss', false)
     .option('--opset <version>', 'raise the model to this opset, for operators that are new in it', wholeNumber(1))
-    .option('--shape <sizes>', "sizes of the model's inputs to measure both at, as in B=1024,U=16", '')
+    .option('--shape <sizes>', "sizes of the model's inputs to measure both at, as in B=1024,U=16", listed, '')
     .option('--verify', 'fail where onnxruntime-node is missing (default: verify where it is found)')
     .option('--no-verify', 'do not run the models')
     .action(async (model: string, options: RewriteOptionValues) =>

@@ -460,6 +460,7 @@ describe('ikbo', () => {
     it('lists presets', async () => assert.match((await ikbo('bench', '--preset', 'list')).out, /published/));
     it('says what is wrong with shapes', async () => {
       await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'B'), /not NAME=SIZE/);
+      await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'B', '--shape', 'U=2'), /not NAME=SIZE/);
       await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'X=3'), /has no size X; it has B, U/);
       await assert.rejects(ikbo('bench', '--device', 'cpu', '--shape', 'U=9999'), /At most B/);
       assert.equal((await ikbo('bench', '--seconds', '0')).code, 2);
