@@ -130,7 +130,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
               ...conditionsOfWrites(match, edits),
               ...conditionsOfModule(match, edits),
             ];
-        const conditions = [...given, ...conditionsOfDraws(match, given), ...around];
+        const conditions = [...new Set([...given, ...conditionsOfDraws(match, given), ...around])];
         const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
         return {
           id,

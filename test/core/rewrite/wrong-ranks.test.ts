@@ -36,6 +36,15 @@ describe('rewrites: the axes of what is expanded', () => {
 describe('rewrites: an index that may be a mask', () => {
   const model: Model = { signature: 'user, item, item_to_user', ...copied('user[item_to_user]') };
   check('for ikbo_lens', model, { tier: 'suggestion', reason: /holds row numbers as int64, and is no mask/ });
+  const both: Model = {
+    signature: 'user, item, other, item_to_user',
+    init: ['self.fc = nn.Linear(14, 8)'],
+    forward: ['return self.fc(torch.cat([user[item_to_user], item, other[item_to_user]], dim=-1))'],
+  };
+  check('said once of two copies', both, {
+    tier: 'suggestion',
+    reason: /^(?!.*no mask.*no mask).*holds row numbers as int64, and is no mask/,
+  });
 });
 
 describe('rewrites: a weight that is a vector', () => {
