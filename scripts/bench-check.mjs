@@ -1,7 +1,7 @@
 // node scripts/bench-check.mjs TREE [--rounds N] [--torchfix COMMAND]
 // Ratios of one run, since times alone mean little on a busy machine. Everything is taken in turn.
-//   in one process   per file that mentions torch: the bare parse, the check of the file alone, the check across files; summed
-//                    over files are the least and the median of the rounds
+//   in one process   per file that mentions torch: the bare parse, the check of the file alone, the check across files, cold in each
+//                    round; summed over files are the least and the median of the rounds
 //   the command      without kept results on one core, on one thread and on two, and with them (needs dist/: node
 //                    scripts/build.mjs). One thread takes more than one core: the machine collects garbage and compiles beside it
 //   TorchFix         the PyTorch linter, where its command is named; else its recorded run on FuxiCTR, if TREE is that
