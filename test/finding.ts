@@ -33,6 +33,7 @@ export const rewrite = (id: string, tier: Rewrite['tier'], edits: Rewrite['edits
   id,
   title: `do ${id}`,
   tier,
+  conditions: tier === 'suggestion' ? [{ kind: 'shape', text: 'if it holds' }] : [],
   reason: tier === 'safe' ? null : 'if it holds',
   edits,
 });

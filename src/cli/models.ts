@@ -64,7 +64,7 @@ export async function rewrite(context: Context, file: string, given: RewriteArgu
       opset: given.opset,
     });
     for (const { finding, title, reason, condition } of rewritten.outcomes) {
-      const outcome = reason !== null ? `not rewritten: ${reason}` : condition ? `${title} (${condition})` : title;
+      const outcome = reason !== null ? `not rewritten: ${reason}` : condition ? `${title} (${condition.text})` : title;
       context.output.error(`${finding.path}:${finding.line}: ${finding.rule} ${outcome}\n`);
     }
     const done = rewritten.outcomes.filter(({ reason }) => reason === null).length;

@@ -1,6 +1,6 @@
 /** The engine for Python: text in, findings out. */
 import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
-import type { Note, Rewrite } from './finding';
+import { type Note, type Rewrite, refused } from './finding';
 import { bodiesOf } from './python/bodies';
 import { bindingsOf } from './python/bindings';
 import { type Source, evaluateFile } from './python/evaluator';
@@ -221,8 +221,7 @@ function oncePerSink(build: (match: Match) => readonly Rewrite[]): (match: Match
       if (!before) offered.set(edits, match);
       if (!before || before.code !== match.code || before.origin === match.origin) return rewrite;
       const { line } = positionOf(before.origin.file, before.origin.start);
-      const reason = `Offered with the finding on line ${line}, which rewrites the same attention.`;
-      return { ...rewrite, tier: 'none', reason, edits: [] };
+      return refused(rewrite, `Offered with the finding on line ${line}, which rewrites the same attention.`);
     });
   };
 }

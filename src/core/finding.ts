@@ -50,17 +50,66 @@ export interface TextEdit {
 /** `safe`: all guards proved. `suggestion`: correct under the printed condition. `none`: refused, with the reason. */
 export type Tier = 'safe' | 'suggestion' | 'none';
 
+/**
+ * What a condition is about:
+ * - `gradient`: the results are the same, and gradients may not be, or cannot be taken
+ * - `shared-draw`, `other-draws`, `batch-statistics`: random numbers, or statistics over rows, in training
+ * - `row-wise`, `layer`, `saved-weights`: what a module does, and what it is loaded with
+ * - `dtype`, `rounding`, `shape`: types, rounding, axes and sizes
+ * - `ratio`, `map`: how many copies there are, and what an index, a count or a helper copies
+ * - `writes`, `names`, `errors`, `compiler`: what other code does with what is rewritten
+ * - `kernel`: where it is faster; `stays`: a copy is left; `layout`: comments and layout of the text may go
+ */
+export type ConditionKind =
+  | 'gradient'
+  | 'shared-draw'
+  | 'other-draws'
+  | 'batch-statistics'
+  | 'row-wise'
+  | 'layer'
+  | 'saved-weights'
+  | 'dtype'
+  | 'rounding'
+  | 'shape'
+  | 'ratio'
+  | 'map'
+  | 'writes'
+  | 'names'
+  | 'errors'
+  | 'compiler'
+  | 'kernel'
+  | 'stays'
+  | 'layout';
+
+/** What must hold for a suggestion to be right, or to be worth it. */
+export interface Condition {
+  readonly kind: ConditionKind;
+  readonly text: string;
+}
+
 export interface Rewrite {
   /** Stable within a rule: `decompose`, `ikbo`, `drop-expand`, ... */
   readonly id: string;
   /** Imperative, as a menu entry: "Split the Linear and compute the user part once". */
   readonly title: string;
   readonly tier: Tier;
-  /** The condition of a suggestion, or why there is no edit; null for safe ones. */
+  /** Those of a suggestion; empty for the other tiers. */
+  readonly conditions: readonly Condition[];
+  /** The conditions of a suggestion in one sentence, or why there is no edit; null for safe ones. */
   readonly reason: string | null;
   /** Empty exactly when the tier is `none`. */
   readonly edits: readonly TextEdit[];
 }
+
+/** Why a rewrite is not done after all. */
+export const refused = ({ id, title }: Pick<Rewrite, 'id' | 'title'>, reason: string): Rewrite => ({
+  id,
+  title,
+  tier: 'none',
+  conditions: [],
+  reason,
+  edits: [],
+});
 
 export type Level = 'error' | 'warning' | 'information' | 'hint';
 

@@ -4,7 +4,7 @@
  */
 import { applyEdits } from './edits';
 import type { Analysis } from './engine';
-import type { Finding, Rewrite } from './finding';
+import { type Finding, type Rewrite, refused } from './finding';
 
 const REASON = 'A view would be written out all the same on its way to the product.';
 
@@ -23,7 +23,7 @@ export function withoutVain(
     const left = findings.some(
       ({ rule, line, materialized }) => materialized && rule === finding.rule && line === finding.line,
     );
-    return left ? { ...rewrite, tier: 'none', reason: REASON, edits: [] } : rewrite;
+    return left ? refused(rewrite, REASON) : rewrite;
   };
   if (!analysis.findings.some(({ rewrites }) => rewrites.some(({ id, edits }) => id === 'expand' && edits.length > 0)))
     return analysis;

@@ -1,6 +1,6 @@
 /** A notebook file as the engine's input: its cells are one program, and everything that is found is said of a cell. */
 import type { Analysis, CheckOptions, Engine } from '../core/engine';
-import type { ChainStep, Finding, Note, Rewrite, Site } from '../core/finding';
+import { type ChainStep, type Finding, type Note, type Rewrite, type Site, refused } from '../core/finding';
 import { cellEdit, partAtLine, programOf, type CellEdit, type CodeCell, type Program } from './program';
 import { rawEdit, sourcesOf, textOfSource } from './source';
 
@@ -103,7 +103,11 @@ export function placer(path: string, program: Program) {
   return {
     words,
     step: <T extends ChainStep | Note>(one: T): T => step(one),
-    rewrite: (one: Rewrite): Rewrite => ({ ...one, reason: one.reason === null ? null : words(one.reason) }),
+    rewrite: (one: Rewrite): Rewrite => ({
+      ...one,
+      conditions: one.conditions.map(({ kind, text }) => ({ kind, text: words(text) })),
+      reason: one.reason === null ? null : words(one.reason),
+    }),
     finding: (one: Finding): Finding => ({
       ...site(one),
       message: words(one.message),
@@ -120,7 +124,7 @@ export const TWO_CELLS = 'It would change text of two cells as one piece.';
 /** A rewrite of the program as edits of the file, one per cell. */
 function inFile(path: string, raw: string, program: Program, rewrite: Rewrite): Rewrite {
   const own = rewrite.edits.filter((edit) => edit.path === path).map((edit) => cellEdit(program, edit));
-  if (own.includes(undefined)) return { ...rewrite, tier: 'none', reason: TWO_CELLS, edits: [] };
+  if (own.includes(undefined)) return refused(rewrite, TWO_CELLS);
   const byCell = new Map<number, CellEdit[]>();
   for (const edit of own) if (edit) byCell.set(edit.cell.number, [...(byCell.get(edit.cell.number) ?? []), edit]);
   const sources = byCell.size > 0 ? sourcesOf(raw) : [];

@@ -4,7 +4,7 @@ import { type Node, enclosing, lineOf, textOf } from '../python/syntax';
 import { type Dim, ZERO } from '../tensor/dim';
 import { isOnOwnBranch } from './conditions';
 import { attentionOf, isHanded, sinkOf } from './facts';
-import type { Match } from './match';
+import type { Match, Why } from './match';
 
 /** Elements that tensor cores read at a time: 16 bytes. */
 const ALIGNMENT = 8;
@@ -38,29 +38,29 @@ export function adviceMatch(
   const handed = operand.hits.flatMap(({ replica }) => replica.when).filter(isHanded);
   // One as narrow may be there for what the other branch leaves.
   if (advice.code === 'IKB401' && !advice.counted && handed.length > 0 && isOnOwnBranch(origin, event)) return null;
-  const why = advice.code === 'IKB203' ? advice.why : `${width}${madeAt(event)} is not a multiple of ${alignment}`;
+  const why: Why =
+    advice.code === 'IKB203'
+      ? advice.why
+      : { kind: 'width', alignment, text: `${width}${madeAt(event)} is not a multiple of ${alignment}` };
   return {
     code: advice.code,
     origin,
     // The math path repeats the heads itself. A width matters in half precision; without a word of that it is a hint only.
     written: advice.code === 'IKB203' ? node : half ? origin : null,
     sink: sinkOf(event, operand, handed),
-    path: [{ node: origin, what: why, kind: 'origin' }],
+    path: [{ node: origin, what: why.text, kind: 'origin' }],
     replicas: [],
     form: null,
     attention: event.kind === 'attention' ? attentionOf(event) : null,
     product: null,
     why,
-    cost: { bytes: null, flops: ZERO, bytesText: '?', flopsText: '0', itemSize: null, ratio: null },
+    cost: { bytes: null, flops: ZERO, bytesText: '?', flopsText: '0', itemSize: null },
     facts: {
-      rebound: [],
-      readers: {},
       inPlace: [],
       effects: [],
       syntaxErrors: [],
       apart: null,
       assumptions: [],
-      blockedBy: null,
     },
     when: [],
     partly: handed.length > 0,
@@ -77,8 +77,8 @@ export function adviceMatch(
 }
 
 /** Where a layer of another file got its width: a network that is handed in may be as wide as it should elsewhere. */
-function madeAt({ node, weight, advice }: SinkEvent): string {
-  const layer = weight?.layer?.node;
+function madeAt({ node, layer: made, advice }: SinkEvent): string {
+  const layer = made?.node;
   if (!layer || layer.file === node.file || advice?.code !== 'IKB401' || advice.counted) return '';
   return ` (line ${lineOf(layer)} of ${layer.file.path})`;
 }

@@ -77,4 +77,5 @@ const movable = (hit: SinkHit): boolean =>
   hit.replica.written !== null &&
   hit.replica.written !== hit.replica.origin &&
   !hit.copiedInside &&
-  !/^(reshape|flatten|einops|cat|pack|contiguous|clone)/.test(hit.replica.trail?.what ?? '');
+  hit.replica.trail?.kind !== 'layout' &&
+  hit.replica.trail?.kind !== 'concatenate';

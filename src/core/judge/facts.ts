@@ -1,12 +1,12 @@
 /** Turns what the evaluation saw at a sink into facts about text. */
 import { argumentNode, nodeAt } from '../python/access';
-import type { Frame, Operand, SinkEvent } from '../python/run';
+import type { Operand, SinkEvent } from '../python/run';
 import { factors } from '../cost/cost';
 import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import { axesWithReplica } from '../tensor/contract';
-import { divide, isOne, valueOf } from '../tensor/dim';
+import { divide, isOne } from '../tensor/dim';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
-import type { Block, Place, Replica, Tensor } from '../tensor/value';
+import type { Block, Replica, Tensor } from '../tensor/value';
 import type {
   Atom,
   AttentionFacts,
@@ -18,29 +18,6 @@ import type {
   ReplicaFact,
   Sink,
 } from './match';
-import { reboundBetween } from './guards';
-
-export function expressionAt(place: Place | null, t: Tensor, event: SinkEvent): Expression | null {
-  const node = place ? nodeAt(place) : null;
-  if (!node) return null;
-  return {
-    node,
-    text: textOf(node),
-    boundName: boundName(t, event.frame),
-    rebound: reboundBetween(node, event.node),
-    pure: isPure(node),
-  };
-}
-
-/** A variable (or attribute of self) that holds this very value at the sink. */
-function boundName(t: Tensor, frame: Frame): string | null {
-  for (const [key, value] of frame.state.names.all()) {
-    if ((value.kind === 'tensor' || value.kind === 'unknown') && value.id === t.id) return key;
-    if (value.kind === 'union' && value.options.some((o) => o.value.kind === 'tensor' && o.value.id === t.id))
-      return key;
-  }
-  return null;
-}
 
 const PURE = new Set([
   'identifier',
@@ -80,7 +57,6 @@ export function isPure(node: Node): boolean {
 
 export function replicaFact(axis: number, carrier: Tensor, replica: Replica, event: SinkEvent): ReplicaFact {
   const origin = nodeAt(replica.origin) ?? event.node;
-  const { text, node } = mapText(origin, replica);
   return {
     axis,
     rank: rankOf(carrier.shape),
@@ -88,8 +64,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
     source: replica.source,
     extent: replica.extent,
     ratio: isOne(replica.source) ? replica.extent : divide(replica.extent, replica.source),
-    mapText: text,
-    mapNode: node,
+    mapText: mapText(origin, replica),
     origin,
     sourceExpression: sourceOf(origin, replica, event),
     listed: isListed(origin) ? firstListed(origin) : null,
@@ -99,14 +74,11 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
 }
 
 /** The repeats, the expanded size or the index as written. */
-function mapText(origin: Node, replica: Replica): { text: string | null; node: Node | null } {
+function mapText(origin: Node, replica: Replica): string | null {
   const { map } = replica;
-  if (isListed(origin)) return { text: null, node: null };
+  if (isListed(origin)) return null;
   if (replica.helper) return argumentOf(origin, replica);
-  if (map.kind === 'indexed') {
-    const index = findText(origin, map.index);
-    return { text: map.index, node: index };
-  }
+  if (map.kind === 'indexed') return map.index;
   const list = origin.kind === 'call' ? childOf(origin, 'arguments') : null;
   if (list?.children.some((c) => c.kind === 'string')) return sizeOfPattern(list);
   const given =
@@ -120,40 +92,37 @@ function mapText(origin: Node, replica: Replica): { text: string | null; node: N
     .flatMap((c) => (c.kind === 'tuple' || c.kind === 'list' ? c.children : [c]))
     .filter((c) => c.kind !== 'string');
   const name = method ? textOf(method).split('.').pop() : '';
-  if (name === 'repeat_interleave') {
-    const [at] = values;
-    return { text: at ? textOf(at) : null, node: at ?? null };
-  }
+  if (name === 'repeat_interleave') return values[0] ? textOf(values[0]) : null;
   if (name === 'expand_as' || /\.(shape|size\(\))$/.test(values.length === 1 && values[0] ? textOf(values[0]) : '')) {
     const like = values[0] ? textOf(values[0]).replace(/\.(shape|size\(\))$/, '') : '';
     const plain = /^[\w.]+$/.test(like) && replica.argument !== null;
-    return { text: plain ? `${like}.shape[${replica.argument}]` : null, node: null };
+    return plain ? `${like}.shape[${replica.argument}]` : null;
   }
   // Sizes that are put together (`(b, n) + x.shape[1:]`), or under one name for several axes, are no count.
   const areSeveral = values.some((value) => value.kind === 'binary_operator' && /[,:]/.test(textOf(value)));
-  if (areSeveral || (values.length === 1 && (replica.argument ?? 0) > 0)) return { text: null, node: null };
+  if (areSeveral || (values.length === 1 && (replica.argument ?? 0) > 0)) return null;
   const chosen = replica.argument === null ? undefined : values[replica.argument];
-  if (chosen && !/^(-1$|\*)/.test(textOf(chosen))) return { text: textOf(chosen), node: chosen };
+  if (chosen && !/^(-1$|\*)/.test(textOf(chosen))) return textOf(chosen);
   const sized = values.filter((v) => !/^(-1$|1$|\*)/.test(textOf(v)));
   const [only] = sized;
-  return only && sized.length === 1 ? { text: textOf(only), node: only } : { text: null, node: null };
+  return only && sized.length === 1 ? textOf(only) : null;
 }
 
 /** `repeat(x, 'd -> b d', b=n)`: the only size that such a call gives. */
-function sizeOfPattern(list: Node): { text: string | null; node: Node | null } {
+function sizeOfPattern(list: Node): string | null {
   const sizes = list.children.filter((c) => c.kind === 'keyword_argument');
-  const node = (sizes.length === 1 && sizes[0] && childOf(sizes[0], 'value')) || null;
-  return { text: node && textOf(node), node };
+  const node = sizes.length === 1 && sizes[0] ? childOf(sizes[0], 'value') : null;
+  return node && textOf(node);
 }
 
 /** The argument of a function of another file that says how often it copies. */
-function argumentOf(origin: Node, { source, extent, map }: Replica): { text: string | null; node: Node | null } {
+function argumentOf(origin: Node, { source, extent, map }: Replica): string | null {
   const ratio = isOne(source) ? extent : divide(extent, source);
   const times = map.kind === 'indexed' ? map.index : ratio ? factors([ratio]) : null;
   const given = childOf(origin, 'arguments')?.children ?? [];
   const values = given.map((node) => (node.kind === 'keyword_argument' ? (childOf(node, 'value') ?? node) : node));
   const node = values.find((value) => textOf(value) === times || textOf(value).split('.').pop() === times);
-  return { text: node ? textOf(node) : map.kind === 'indexed' ? map.index : null, node: node ?? null };
+  return node ? textOf(node) : map.kind === 'indexed' ? map.index : null;
 }
 
 /** `torch.tile(x, ..)`, whose first argument is what `x.tile(..)` has in front. */
@@ -182,15 +151,6 @@ function firstListed(origin: Node): string | null {
   return first && /^[\w.]+$/.test(textOf(first)) ? textOf(first) : null;
 }
 
-function findText(node: Node, text: string): Node | null {
-  if (textOf(node) === text) return node;
-  for (const child of node.children) {
-    const found = findText(child, text);
-    if (found) return found;
-  }
-  return null;
-}
-
 /** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
 function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
   if (isListed(origin)) return null;
@@ -206,31 +166,22 @@ function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression 
     node = isLibrary(fn) ? (childOf(origin, 'arguments')?.children[0] ?? null) : object;
   }
   if (!node) return null;
-  return {
-    node,
-    text: textOf(node),
-    boundName: boundName(replica.of, event.frame),
-    rebound: reboundBetween(node, event.node),
-    pure: isPure(node),
-  };
+  return { node, text: textOf(node) };
 }
 
 /** `when`: the conditions that lead there; one of several networks that are handed in is not plainly that one. */
 export function sinkOf(event: SinkEvent, operand: Operand, when: readonly string[] = []): Sink {
-  const { node, weight, args } = event;
-  const layer = weight?.layer ?? null;
+  const { node, layer, args } = event;
   const functional = event.callee === 'linear' && !layer ? argumentNode(args, 1, 'weight') : null;
   const bias = functional ? argumentNode(args, 2, 'bias') : null;
   const fn = node.kind === 'call' ? childOf(node, 'function') : null;
-  const stage = event.weight && event.weight.index !== null ? `[${event.weight.index}]` : '';
-  const module = layer && fn && isPure(fn) ? `${textOf(fn)}${stage}` : null;
+  const module = layer && fn && isPure(fn) ? textOf(fn) : null;
   const noBias = layer !== null && /\bbias\s*=\s*False\b/.test(textOf(layer.node));
   const other = event.byWeight ? event.operands.find((o) => o !== operand)?.node : null;
   return {
     kind: event.kind,
     node,
     input: operand.node,
-    contracted: event.contracted,
     weight: functional ? textOf(functional) : module ? `${module}.weight` : other ? textOf(other) : null,
     bias: functional
       ? bias
@@ -246,8 +197,6 @@ export function sinkOf(event: SinkEvent, operand: Operand, when: readonly string
     module: layer
       ? {
           text: fn ? textOf(fn) : '',
-          index: event.weight?.index ?? null,
-          length: event.weight?.length ?? null,
           kind: layer.name,
           doubt: layer.doubt ?? (when.some(isHanded) ? 'what is handed in is not always that' : null),
           constructor: layer.node,
@@ -274,34 +223,20 @@ export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
       terms: [{ coefficient: 1, factors: [value] }],
       place: place ?? { path: '', start: 0, end: 0, line: 0 },
     };
-    return { node: null, axis: null, name: null, blocks: [blockOf(block, node, event, null)], between: [] };
+    return { node: null, axis: null, blocks: [blockOf(block, event)], between: [] };
   }
   const node = nodeAt(form.place);
   return {
     node,
     axis: form.axis,
-    name: node ? assignedName(node) : null,
-    blocks: form.blocks.flatMap((block) => {
-      const at = nodeAt(block.place);
-      return at ? [blockOf(block, at, event, form.axis)] : [];
-    }),
+    blocks: form.blocks.flatMap((block) => (nodeAt(block.place) ? [blockOf(block, event)] : [])),
     between: form.after.flatMap((place) => nodeAt(place) ?? []),
   };
 }
 
-/** `x = torch.cat(...)`: the name. */
-function assignedName(node: Node): string | null {
-  const { parent } = node;
-  if (parent?.kind !== 'assignment') return null;
-  const left = childOf(parent, 'left');
-  return left?.kind === 'identifier' ? textOf(left) : null;
-}
-
-function blockOf(block: Block, node: Node, event: SinkEvent, axis: number | null): FormBlock {
+function blockOf(block: Block, event: SinkEvent): FormBlock {
   return {
-    node,
     width: block.width,
-    widthText: widthText(block, node, axis),
     terms: block.terms.map((term) => {
       const factors = term.factors.map((t) => atomOf(t, event));
       return { coefficient: term.coefficient, factors, replicated: factors.every((f) => f.replicas.length > 0) };
@@ -309,47 +244,21 @@ function blockOf(block: Block, node: Node, event: SinkEvent, axis: number | null
   };
 }
 
-function widthText(block: Block, node: Node, axis: number | null): string | null {
-  const n = valueOf(block.width);
-  if (n !== null) return String(n);
-  return `${/^[\w.]+$/.test(textOf(node)) ? textOf(node) : `(${textOf(node)})`}.shape[${axis ?? -1}]`;
-}
-
-function atomOf(t: Tensor, event: SinkEvent): Atom {
-  const place = t.place;
-  const fallback: Expression = {
-    node: event.node,
-    text: t.label,
-    boundName: boundName(t, event.frame),
-    rebound: [],
-    pure: false,
-  };
-  return {
-    expression: expressionAt(place, t, event) ?? fallback,
-    replicas: axesWithReplica(t).map(({ axis, replica }) => replicaFact(axis, t, replica, event)),
-  };
-}
+const atomOf = (t: Tensor, event: SinkEvent): Atom => ({
+  replicas: axesWithReplica(t).map(({ axis, replica }) => replicaFact(axis, t, replica, event)),
+});
 
 export function attentionOf(event: SinkEvent): AttentionFacts | null {
   const operand = (role: string): AttentionOperand => {
     const found = event.operands.find((o) => o.role === role);
-    return found ? operandFact(found, event) : { node: null, expression: null, replicas: [], dims: null };
+    return found ? operandFact(found, event) : { replicas: [], dims: null };
   };
   const maskNode = argumentNode(event.args, 3, 'attn_mask', 'attn_bias', 'mask');
-  const keywords: Record<string, Node> = {};
-  const rest: Node[] = [];
-  for (const [key, node] of event.args.nodes) {
-    if (typeof key === 'string') keywords[key] = node;
-    else if (key > 2) rest.push(node);
-  }
   return {
-    callee: event.callee,
     query: operand('query'),
     key: operand('key'),
     value: operand('value'),
     mask: maskNode && maskNode.kind !== 'none' ? maskNode : null,
-    keywords,
-    rest,
     layout: event.kind !== 'attention' ? null : /scaled_dot_product|flex/.test(event.callee) ? 'bhsd' : 'bshd',
   };
 }
@@ -358,8 +267,6 @@ function operandFact(operand: Operand, event: SinkEvent): AttentionOperand {
   const { value } = operand;
   const n = rankOf(value.shape);
   return {
-    node: operand.node,
-    expression: expressionAt(value.place, value, event),
     replicas: axesWithReplica(value).map(({ axis, replica }) => replicaFact(axis, value, replica, event)),
     dims: n === null ? null : value.shape.head.map((_, i) => axisAt(value, i).dim),
   };
@@ -367,11 +274,8 @@ function operandFact(operand: Operand, event: SinkEvent): AttentionOperand {
 
 export function productOf(event: SinkEvent, operand: Operand): ProductFacts {
   return {
-    callee: event.node.kind === 'binary_operator' ? '@' : event.callee,
     operands: event.operands.map((o) => operandFact(o, event)),
     replicated: event.operands.indexOf(operand),
-    equation: event.equation,
-    why: null,
   };
 }
 

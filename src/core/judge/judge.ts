@@ -7,8 +7,7 @@ import { type Node, scopeOf } from '../python/syntax';
 import { type Dim, isOne, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
-import { DRAWS } from '../tensor/pointwise';
-import type { Replica, Tensor, Trail } from '../tensor/value';
+import type { Replica, StepKind, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
 import {
@@ -205,7 +204,7 @@ function matchOf(
   if (isNarrow && isAddend(hit, operand)) return null;
   const when = independent(needed([...candidate.when, ...candidate.inner], ways));
   // What is copied in training alone, and dropped from there, is equal nowhere.
-  if (when.includes('self.training') && path.some(({ what }) => what === DRAWS)) return null;
+  if (when.includes('self.training') && path.some(({ kind }) => kind === 'draw')) return null;
   const [call = null] = callsBetween(origin, event.node, event.frame);
   const shown = standing(
     plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),
@@ -223,8 +222,8 @@ function matchOf(
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     why: null,
-    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio: valueOf(first.ratio) },
-    facts: { ...guardsOf(event.node, origin, form, path), assumptions: replica.assumptions },
+    cost: { ...cost, itemSize: hit.carrier.itemSize },
+    facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
     when: shown,
     partly: shown.length < when.length,
     first: [replica, ...replica.also].some((r) => isFirst(r, event.node)),
@@ -274,7 +273,7 @@ function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): reado
 /** A class token that was put in front of other rows and taken apart again. */
 function isToken({ replica, via }: SinkHit): boolean {
   if (via !== 'whole' || replica.of.content !== 'parameter') return false;
-  for (let step = replica.trail; step; step = step.before) if (/^cat\b/.test(step.what)) return true;
+  for (let step = replica.trail; step; step = step.before) if (step.kind === 'concatenate') return true;
   return false;
 }
 
@@ -336,8 +335,7 @@ const sizer =
  * taken to keep its axes, since their sizes cannot be compared, may have others.
  */
 const isAmbiguous = ({ of, map, argument, assumptions }: Replica): boolean =>
-  (map.kind === 'other' && argument === 0 && rankOf(of.shape) === null) ||
-  assumptions.some((assumption) => assumption.includes('order of the axes'));
+  (map.kind === 'other' && argument === 0 && rankOf(of.shape) === null) || assumptions.includes('order-of-axes');
 
 /** Sizes of the carrier, where the rank is known. A copied axis of unknown size has no name in what was copied. */
 function dimsOf(t: Tensor) {
@@ -347,23 +345,31 @@ function dimsOf(t: Tensor) {
 
 /** The call through which a part made in another file came. */
 function viaOf(trail: Trail | null): Node | null {
-  for (let at = trail; at; at = at.before) if (at.what === 'returned by this call') return nodeAt(at.place);
+  for (let at = trail; at; at = at.before) if (at.kind === 'call') return nodeAt(at.place);
   return null;
 }
+
+const PATH_KINDS: Readonly<Record<StepKind, PathStep['kind']>> = {
+  concatenate: 'concatenate',
+  layout: 'write',
+  work: 'write',
+  draw: 'draw',
+  call: 'call',
+};
 
 function pathOf(
   origin: Node,
   written: Node | null,
   trail: Trail | null,
-  { node: sink, weight, callee: operator, keyword }: SinkEvent,
+  { node: sink, layer, callee: operator, keyword }: SinkEvent,
 ): readonly PathStep[] {
   const steps: PathStep[] = [];
   for (let at = trail; at; at = at.before) {
     const node = nodeAt(at.place);
-    if (node) steps.unshift({ node, what: at.what, kind: /^cat/.test(at.what) ? 'concatenate' : 'write' });
+    if (node) steps.unshift({ node, what: at.what, kind: PATH_KINDS[at.kind] });
   }
   const what = written === origin ? 'replicates and writes every copy' : 'replicates as a view';
-  const callee = weight?.layer?.called ?? operator;
+  const callee = layer?.called ?? operator;
   const last =
     keyword !== null
       ? `${callee} takes the copies as ${keyword}`

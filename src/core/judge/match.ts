@@ -3,8 +3,11 @@
  * way to one sink, as facts about text. A rewrite needs nothing else and guesses nothing: what is null is not known,
  * and the tier follows from `facts`.
  */
+import type { Condition } from '../finding';
 import type { AxisMap } from '../tensor/axis-map';
 import type { Dim } from '../tensor/dim';
+import type { Assumption } from '../tensor/value';
+import type { Unfused } from '../python/run';
 import type { Node } from '../python/syntax';
 
 /** Code of a rule whose match this is. */
@@ -40,8 +43,8 @@ export interface Match {
   readonly attention: AttentionFacts | null;
   /** For products (IKB301, IKB302): which operand is replicated. */
   readonly product: ProductFacts | null;
-  /** For IKB203 and IKB401: what is wrong, in words. */
-  readonly why: string | null;
+  /** For IKB203 and IKB401: what is wrong. */
+  readonly why: Why | null;
   readonly cost: MatchCost;
   readonly facts: Facts;
   /** Conditions around the copy or its use, as source text: "self.use_context", "not self.training". */
@@ -73,11 +76,14 @@ export interface Match {
   readonly takenOut: boolean;
 }
 
+/** Why no fused kernel takes the heads, or why a width is slow: no multiple of `alignment`. `text`: in words. */
+export type Why = Unfused | { readonly kind: 'width'; readonly alignment: number; readonly text: string };
+
 export interface PathStep {
   readonly node: Node;
   /** In the field's words: "cat writes the copy". */
   readonly what: string;
-  readonly kind: 'origin' | 'view' | 'row-wise' | 'concatenate' | 'write' | 'call' | 'sink';
+  readonly kind: 'origin' | 'concatenate' | 'write' | 'draw' | 'call' | 'sink';
 }
 
 export type SinkKind =
@@ -89,8 +95,6 @@ export interface Sink {
   readonly node: Node;
   /** The argument that carries the replica, as it stands in the call. */
   readonly input: Node | null;
-  /** Which axis of the input is contracted: from the back if negative. */
-  readonly contracted: number;
   /** Source text of weight and bias, usable at the sink: `self.fc.weight`, `self.mlp[0].weight`, `weight`. */
   readonly weight: string | null;
   /** null: not known; 'none': there is no bias. */
@@ -118,10 +122,6 @@ export interface Sink {
 export interface ModuleFacts {
   /** Text that names the module at the sink: `self.fc`. */
   readonly text: string;
-  /** Position of the linear in a Sequential that is called as a whole; null when `text` is the linear itself. */
-  readonly index: number | null;
-  /** Number of stages of that Sequential where known. */
-  readonly length: number | null;
   /** The class as resolved: `nn.Linear`, `nn.Conv1d`; null when not proven. */
   readonly kind: string | null;
   /** Why it is not plainly that module: 'spectral_norm', 'subclass with its own forward', ...; null when it is. */
@@ -145,8 +145,6 @@ export interface ReplicaFact {
   readonly ratio: Dim;
   /** Text of the ratio or extent as written (`x.shape[0]`, `n_cand`), or of the index (`cand_to_user`). */
   readonly mapText: string | null;
-  /** Node of that text. */
-  readonly mapNode: Node | null;
   readonly origin: Node;
   /** The un-replicated expression: the receiver of `.repeat_interleave`, the `u` of `u[idx]`. */
   readonly sourceExpression: Expression | null;
@@ -162,12 +160,6 @@ export interface ReplicaFact {
 export interface Expression {
   readonly node: Node;
   readonly text: string;
-  /** A name (or `self.x`) that holds this very value at the sink; null if none does. */
-  readonly boundName: string | null;
-  /** Names that the expression reads and that are assigned again between it and the sink, with the line. */
-  readonly rebound: readonly NameAt[];
-  /** True when evaluating it again (or later) changes nothing but cost: names, attributes, shapes, views, arithmetic. */
-  readonly pure: boolean;
 }
 
 export interface NameAt {
@@ -181,19 +173,14 @@ export interface LinearForm {
   readonly node: Node | null;
   /** Axis of the concatenation as for `ReplicaFact.axis`; null when one block. */
   readonly axis: number | null;
-  /** A name that holds the concatenation, when it was assigned. */
-  readonly name: string | null;
   readonly blocks: readonly FormBlock[];
   /** Row-wise operators between concatenation and sink, in order (activations, views): they must be kept. */
   readonly between: readonly Node[];
 }
 
 export interface FormBlock {
-  readonly node: Node;
   readonly terms: readonly FormTerm[];
   readonly width: Dim;
-  /** Always usable at the sink if the atom's expression is: `x.shape[-1]`, or a number. Null if no text is known. */
-  readonly widthText: string | null;
 }
 
 export interface FormTerm {
@@ -205,42 +192,28 @@ export interface FormTerm {
 }
 
 export interface Atom {
-  /** The full-size expression, as it stands in the concatenation or sum. */
-  readonly expression: Expression;
   /** Its replicated row axes; empty for a free atom. */
   readonly replicas: readonly ReplicaFact[];
 }
 
 export interface AttentionFacts {
-  readonly callee: string;
   readonly query: AttentionOperand;
   readonly key: AttentionOperand;
   readonly value: AttentionOperand;
   readonly mask: Node | null;
-  /** Other arguments by keyword: `is_causal`, `dropout_p`, `scale`, `enable_gqa`. */
-  readonly keywords: Readonly<Record<string, Node>>;
-  /** Positional arguments after the value. */
-  readonly rest: readonly Node[];
   /** Layout of the operands: `bhsd` (SDPA), `bshd` (flash, xformers), or null. */
   readonly layout: 'bhsd' | 'bshd' | null;
 }
 
 export interface AttentionOperand {
-  readonly node: Node | null;
-  readonly expression: Expression | null;
   readonly replicas: readonly ReplicaFact[];
   readonly dims: readonly Dim[] | null;
 }
 
 export interface ProductFacts {
-  readonly callee: string;
   readonly operands: readonly AttentionOperand[];
   /** Index of the replicated operand in `operands`. */
   readonly replicated: number;
-  /** The equation of an einsum, as a constant string. */
-  readonly equation: string | null;
-  /** Rule IKB302: why the product copies inside. */
-  readonly why: string | null;
 }
 
 export interface MatchCost {
@@ -252,16 +225,10 @@ export interface MatchCost {
   readonly flopsText: string;
   /** Bytes of an element; null where nothing says so, and half precision is counted. */
   readonly itemSize: number | null;
-  /** Ratio of copies to sources, where known as a number. */
-  readonly ratio: number | null;
 }
 
 /** What guards need. Each list is empty when there is nothing to object to. */
 export interface Facts {
-  /** Names read by the source expressions or the form's atoms that are rebound between producer and sink. */
-  readonly rebound: readonly NameAt[];
-  /** Per name on the path (the replica, the concatenation): where else it is read, apart from the path itself. */
-  readonly readers: Readonly<Record<string, readonly number[]>>;
   /** In-place writes to a value on the path between producer and sink: `x.add_(..)`, `x[i] = ..`, `out=x`. */
   readonly inPlace: readonly NameAt[];
   /** Statements between producer and sink with effects of their own (calls of unknown functions as a statement, print). */
@@ -270,8 +237,8 @@ export interface Facts {
   readonly syntaxErrors: readonly number[];
   /** The producer and the sink are in different loops, branches or functions. */
   readonly apart: 'loop' | 'branch' | 'function' | null;
-  /** Things assumed rather than proved: "view keeps the last axis". They cap the tier at `suggestion`. */
-  readonly assumptions: readonly string[];
-  /** A normalization over the concatenated axis, a dropout on the concatenation: why a split is wrong, or null. */
-  readonly blockedBy: string | null;
+  /** What was assumed rather than proved. It caps the tier at `suggestion`, as do `needs`. */
+  readonly assumptions: readonly Assumption[];
+  /** Where a rewrite sees the match from a caller of the product: what must hold for that. */
+  readonly needs?: readonly Condition[];
 }

@@ -1,6 +1,6 @@
 /** ONNX models: read, check, show. Bytes in, plain data out; nothing here opens a file. */
 import type { Analysis } from '../engine';
-import type { Finding, Note } from '../finding';
+import type { Condition, Finding, Note } from '../finding';
 import { suppress } from '../suppress';
 import { analyse } from './analyse';
 import { textAround } from './around';
@@ -116,7 +116,7 @@ export interface RewriteOutcome {
   /** Null when it was applied, else why it was not. */
   readonly reason: string | null;
   /** Under what condition the results are the same; null for always. */
-  readonly condition: string | null;
+  readonly condition: Condition | null;
 }
 
 export interface RewrittenModel {

@@ -1,6 +1,6 @@
 /** The rewrites that a finding of a model offers, as edits of the model's text. */
 import { applyEdits } from '../edits';
-import type { Finding, Rewrite, TextEdit } from '../finding';
+import { type Condition, type Finding, type Rewrite, type TextEdit, refused } from '../finding';
 import type { Analysed } from './analyse';
 import type { OnnxMatch } from './judge/select';
 import { lineEdits } from './line-edits';
@@ -36,7 +36,10 @@ export function withRewrites(
   });
 }
 
-const LAID_OUT = 'the comments and the layout of the text may go: it is written anew';
+const LAID_OUT: Condition = {
+  kind: 'layout',
+  text: 'the comments and the layout of the text may go: it is written anew',
+};
 
 /** With standard operators; where that is not possible, also with an operator of ai.ikbo that comes with its definition. */
 function offers(analysed: Analysed, path: string, text: ModelText, printed: ModelText, match: OnnxMatch): Rewrite[] {
@@ -44,12 +47,17 @@ function offers(analysed: Analysed, path: string, text: ModelText, printed: Mode
   if (standard.tier !== 'none' || match.events[0].code !== 'IKB201') return [standard];
   const own = offer(analysed, path, text, printed, match, 'ikbo');
   return own.id === 'ikbo' && own.tier !== 'none'
-    ? [standard, { ...own, tier: 'suggestion', reason: NEEDS_KERNEL }]
+    ? [standard, { ...own, tier: 'suggestion', conditions: [NEEDS_KERNEL], reason: NEEDS_KERNEL.text }]
     : [standard];
 }
 
-const NEEDS_KERNEL =
-  'faster only where the runtime has a kernel for the operator; others run its definition, which copies as before';
+const NEEDS_KERNEL: Condition = {
+  kind: 'kernel',
+  text: 'faster only where the runtime has a kernel for the operator; others run its definition, which copies as before',
+};
+
+const reasonOf = (conditions: readonly Condition[]): string | null =>
+  conditions.length > 0 ? conditions.map(({ text }) => text).join('; ') : null;
 
 function offer(
   analysed: Analysed,
@@ -63,13 +71,19 @@ function offer(
   const [outcome] = outcomes;
   if (!outcome) throw new Error('a match without an outcome');
   const { id, title, reason, condition } = outcome;
-  if (reason !== null) return { id, title, tier: 'none', reason, edits: [] };
+  if (reason !== null) return refused({ id, title }, reason);
   const after = printModel(readModel(pieceSource(analysed.model.source, pieces))).text;
   const edits = exactEdits(path, printed.text, after);
   const moved = text.text === printed.text ? edits : moveEdits(edits, printed, text);
-  if (moved) return { id, title, tier: condition === null ? 'safe' : 'suggestion', reason: condition, edits: moved };
-  const anew = [{ path, start: 0, end: text.text.length, text: after }];
-  return { id, title, tier: 'suggestion', reason: [condition, LAID_OUT].filter(Boolean).join('; '), edits: anew };
+  const conditions = [...(condition ? [condition] : []), ...(moved ? [] : [LAID_OUT])];
+  return {
+    id,
+    title,
+    tier: conditions.length === 0 ? 'safe' : 'suggestion',
+    conditions,
+    reason: reasonOf(conditions),
+    edits: moved ?? [{ path, start: 0, end: text.text.length, text: after }],
+  };
 }
 
 function exactEdits(path: string, before: string, after: string): TextEdit[] {
@@ -79,8 +93,7 @@ function exactEdits(path: string, before: string, after: string): TextEdit[] {
 
 function tooMany(analysed: Analysed, match: OnnxMatch, opens: boolean): Rewrite {
   const { id, title } = kindOf(match);
-  if (opens) return { id, title, tier: 'none', reason: TOO_LARGE, edits: [] };
+  if (opens) return refused({ id, title }, TOO_LARGE);
   const [outcome] = planRewrites(analysed, [match], false).outcomes;
-  const reason = outcome?.reason ?? TOO_LARGE;
-  return { id: outcome?.id ?? '', title: outcome?.title ?? '', tier: 'none', reason, edits: [] };
+  return refused({ id: outcome?.id ?? '', title: outcome?.title ?? '' }, outcome?.reason ?? TOO_LARGE);
 }

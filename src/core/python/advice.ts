@@ -4,7 +4,7 @@ import { knownAxis } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { argument, asDim, nodeAt } from './access';
 import type { Applied } from './applied';
-import type { Advice, Operand } from './run';
+import type { Advice, Operand, Unfused } from './run';
 import { textOf } from './syntax';
 import type { LayerValue } from './value';
 
@@ -34,18 +34,20 @@ function isHalf({ args, node }: LayerValue): boolean {
   return made?.kind === 'call' && /\)\s*\.((half|bfloat16)\(\)|to\(torch\.(half|b?float16)\))$/.test(textOf(made));
 }
 
+const unfused = (kind: Unfused['kind'], text: string): Advice => ({ code: 'IKB203', why: { kind, text } });
+
 /** Why `enable_gqa=True` runs on the math path, from what the text says of types and sizes. */
 export function gqaAdvice({ args, operator }: Applied, operands: readonly Operand[]): Advice | null {
   if (operator.name !== 'scaled_dot_product_attention') return null;
   const flag = args.keywords.get('enable_gqa');
   if (flag?.kind !== 'bool' || flag.value !== true) return null;
   const wide = operands.find((o) => (o.value.itemSize ?? 0) >= 4);
-  if (wide) return { code: 'IKB203', why: `the ${wide.role} is in single or double precision` };
+  if (wide) return unfused('precision', `the ${wide.role} is in single or double precision`);
   const sizes = operands.map((o) => valueOf(knownAxis(o.value.shape, -1)?.dim ?? null));
   const large = sizes.find((size) => size !== null && size > 256);
-  if (large !== undefined) return { code: 'IKB203', why: `the head dimension is ${large}, above 256` };
+  if (large !== undefined) return unfused('heads', `the head dimension is ${large}, above 256`);
   const [q, , v] = sizes;
   if (typeof q === 'number' && typeof v === 'number' && q !== v)
-    return { code: 'IKB203', why: `the head dimensions ${q} and ${v} differ` };
+    return unfused('heads', `the head dimensions ${q} and ${v} differ`);
   return null;
 }

@@ -38,11 +38,10 @@ export function emit(
   applied: Applied,
   kind: SinkEvent['kind'],
   operands: readonly Operand[],
-  more: Partial<SinkEvent>,
+  more: Partial<SinkEvent> = {},
 ): void {
   if (operands.every((o) => o.hits.length === 0) && !more.advice) return;
   const { layer, node, frame, run, args, operator } = applied;
-  const fn = node.kind === 'call' ? (node.children.find((c) => c.field === 'function') ?? null) : null;
   run.sink({
     kind,
     callee: layer ? layer.name : operator.name,
@@ -50,10 +49,9 @@ export function emit(
     frame,
     operands,
     contracted: -1,
-    weight: layer ? { module: fn, index: null, length: null, layer } : null,
+    layer,
     outWidth: null,
     args,
-    equation: null,
     keyword: null,
     byWeight: false,
     advice: null,

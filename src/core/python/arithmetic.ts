@@ -66,15 +66,21 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
 }
 
-/** An attribute, perhaps of another type. */
-const ATTRIBUTE = /^self\.\w+(\.(type|to)\([^()]*\))?$/;
+/** `self.pos`, perhaps of another type or on another device: `self.pos.to(x.device)`. */
+function isOwnAttribute(node: Node): boolean {
+  const callee = node.kind === 'call' ? childOf(node, 'function') : null;
+  const [object, name] = ['object', 'attribute'].map((field) => childOf(callee ?? node, field));
+  if (!object || !name) return false;
+  if (callee) return /^(type|to)$/.test(textOf(name)) && isOwnAttribute(object);
+  return object.kind === 'identifier' && textOf(object) === 'self';
+}
 
 /** Copies, and an attribute of which nothing is known. */
 function hides(left: Tensor, right: Tensor, node: Node): boolean {
   const isBehind = rankOf(right.shape) === null && carriesReplica(left);
   if (!isBehind && !(rankOf(left.shape) === null && carriesReplica(right))) return false;
   const hidden = childOf(node, isBehind ? 'right' : 'left');
-  return hidden !== null && ATTRIBUTE.test(textOf(hidden));
+  return hidden !== null && isOwnAttribute(hidden);
 }
 
 /**

@@ -131,7 +131,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^nn\.utils\.rnn\.pack_padded_sequence$/.test(name)) {
     const rows = argument(args, 0, 'input');
     const t = rows && asTensor(rows, run);
-    return t ? mapReplicas(t, writtenAt(placeOf(node), 'pack_padded_sequence writes the copy')) : unknown();
+    return t ? mapReplicas(t, writtenAt(placeOf(node), 'pack_padded_sequence writes the copy', 'layout')) : unknown();
   }
   if (/^nn\.utils\.(\w+\.)?(spectral_norm|weight_norm)$/.test(name)) {
     const [layer] = args.positional;

@@ -69,7 +69,7 @@ function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {
     });
     return { ...value, shape: mapAxes(value.shape, (axis, i) => (i === at ? several(axis) : axis)) };
   };
-  const made = grown(mapReplicas(t, writtenAt(place, 'cat writes the copy')));
+  const made = grown(mapReplicas(t, writtenAt(place, 'cat writes the copy', 'concatenate')));
   const blocks = (made.form?.blocks ?? []).map((block) => ({
     ...block,
     terms: block.terms.map((term) => ({ ...term, factors: term.factors.map(grown) })),

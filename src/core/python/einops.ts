@@ -78,7 +78,7 @@ function nameAxes(t: Tensor, pattern: Pattern, size: (name: string) => Dim): Nam
 function rebuild(t: Tensor, pattern: Pattern, size: (name: string) => Dim, place: Place): Shape | null {
   const named = nameAxes(t, pattern, size);
   if (!named) return null;
-  const mark = writtenAt(place, 'einops writes the copy');
+  const mark = writtenAt(place, 'einops writes the copy', 'layout');
   const elementary = (name: string): Axis => {
     if (name === '1') return freeAxis(ONE);
     const known = named.axes.get(name);
@@ -187,7 +187,7 @@ export function einopsPack(values: readonly Tensor[], args: Args, place: Place):
     const inner = t.shape.head.slice(star, rank - after);
     const merged = mergeAxes(inner);
     const shape = exactShape([...t.shape.head.slice(0, star), merged, ...t.shape.head.slice(rank - after)]);
-    const mark = writtenAt(place, 'pack writes the copy');
+    const mark = writtenAt(place, 'pack writes the copy', 'layout');
     const value: Tensor = { ...t, id: tensor(shape).id, shape, form: null, place, label: '' };
     return inner.length > 1 ? mapReplicas(value, mark) : value;
   });

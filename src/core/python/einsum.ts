@@ -100,7 +100,7 @@ export function einsum(called: Applied): Value {
       hits: asHits(kept, role, (h) => !shared(letterOf(h)) || isPartly),
     };
   });
-  emit(applied, 'einsum', operands, { equation });
+  emit(applied, 'einsum', operands);
   return tensor(shape, { place });
 }
 

@@ -1,4 +1,5 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
+import { PRODUCT_NAMES } from '../tensor/operators';
 import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
 import { basesIn, mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
@@ -243,7 +244,7 @@ function instancesIn(text: string, names: ReadonlyMap<string, Binding>): Readonl
   return found;
 }
 
-const PRODUCT = /\b(Linear|matmul|bmm|einsum|addmm|scaled_dot_product_attention|MultiheadAttention|GRU|LSTM)\(/;
+const PRODUCT = new RegExp(`\\b(${PRODUCT_NAMES.join('|')})\\(`);
 const MADE = /=[ \t]*([A-Z]\w*)\(/g;
 
 const SELF_CALL = /\bself\.(\w+)\(/g;

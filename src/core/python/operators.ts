@@ -173,7 +173,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
     case 'multiply':
       return multiply([t, ...others(args, run).slice(0, 1)], place);
     case 'copy': {
-      const mark = writtenAt(place, `${operator.name} writes the copy`);
+      const mark = writtenAt(place, `${operator.name} writes the copy`, 'layout');
       return { ...mapReplicas(t, mark), id: tensor(t.shape).id, storage: tensor(t.shape).id, place, label: '' };
     }
     case 'same':
@@ -215,7 +215,7 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
         (only?.kind === 'name' || only?.kind === 'string')
       )
         return { ...t, place };
-      const mark = writtenAt(place, 'reshape across the expanded axis writes the copy');
+      const mark = writtenAt(place, 'reshape across the expanded axis writes the copy', 'layout');
       const like = /_as$/.test(operator.name) ? argument(args, 1, 'other') : undefined;
       const shape = like && asTensor(like, run)?.shape;
       if (shape)
@@ -242,7 +242,9 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
       const end = layer ? -1 : (number(2, 'end_dim') ?? -1);
       const flat = through(flatten(start, end));
       const crossed = replicasOf(flat.shape).some((r) => r.map.kind !== 'all');
-      return crossed ? mapReplicas(flat, writtenAt(place, 'flatten across the expanded axis writes the copy')) : flat;
+      return crossed
+        ? mapReplicas(flat, writtenAt(place, 'flatten across the expanded axis writes the copy', 'layout'))
+        : flat;
     }
     case 'unsqueeze': {
       const at = number(1, 'dim', 'axis');

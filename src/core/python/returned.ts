@@ -44,7 +44,9 @@ export function broughtHome(value: Value, args: Args, node: Node, frame: Frame, 
   const place = placeOf(node);
   // Parts of a larger value stay where they are made; that they came through this call is a step of their way.
   const passed = (replica: Replica): Replica =>
-    replica.origin.path === path ? replica : { ...replica, trail: step(replica.trail, place, 'returned by this call') };
+    replica.origin.path === path
+      ? replica
+      : { ...replica, trail: step(replica.trail, place, 'returned by this call', 'call') };
   const home = (t: Tensor): Tensor =>
     mapReplicas(t, (replica) => {
       if (replica.origin.path === path) return replica;

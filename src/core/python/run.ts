@@ -40,10 +40,17 @@ export interface SinkHit extends Hit {
   readonly axisRole: 'row' | 'batch' | 'head' | 'contracted';
 }
 
+/** Why no fused kernel takes an attention with shared heads: the type of an operand, or the size of its heads. */
+export interface Unfused {
+  readonly kind: 'precision' | 'heads';
+  /** In words. */
+  readonly text: string;
+}
+
 /** Something to say of a sink that no replica is the cause of. */
 export type Advice =
   /** enable_gqa=True, and why no fused kernel takes it. */
-  | { readonly code: 'IKB203'; readonly why: string }
+  | { readonly code: 'IKB203'; readonly why: Unfused }
   /** The contracted size of a concatenation: of interest if it is a number that is not a multiple of 8. */
   | {
       readonly code: 'IKB401';
@@ -63,15 +70,10 @@ export interface SinkEvent {
   readonly operands: readonly Operand[];
   /** Axis of the input that is contracted. */
   readonly contracted: number;
-  readonly weight: {
-    readonly module: Node | null;
-    readonly index: number | null;
-    readonly length: number | null;
-    readonly layer: LayerLike | null;
-  } | null;
+  /** The module that is called; null for a function. */
+  readonly layer: LayerLike | null;
   readonly outWidth: Dim;
   readonly args: Args;
-  readonly equation: string | null;
   /** Of a callee that is not known: the keyword that says what it does with the operand. */
   readonly keyword: string | null;
   readonly advice: Advice | null;

@@ -8,12 +8,15 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, integer, isSimple, unwrap } from './expression';
+import type { Condition } from '../finding';
+import { once, otherDraws } from './conditions';
 import { canHoist, conditionsOf, conditionsOfMap } from './guards';
 import { isBinding, occurrences } from './names';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
 import { trace } from './trace';
 import { refuse } from './refusal';
+import { type RowMap, mapText } from './replica';
 import { type Replicate, agrees, ownReplicas, replicateOf } from './replicate';
 
 interface Operands {
@@ -22,9 +25,9 @@ interface Operands {
   readonly key: string;
   readonly value: string;
   readonly copy: Replicate;
-  /** `repeats(n)`, as ikbo_lens writes the map that key and value share. */
-  readonly map: string;
-  readonly conditions: readonly string[];
+  /** What key and value share. */
+  readonly map: RowMap;
+  readonly conditions: readonly Condition[];
 }
 
 /** `ikbo_lens.attention(q, k, v, map)`. */
@@ -32,7 +35,7 @@ export function mappedAttention(match: Match): Written {
   const draft = draftFor(match.sink.node);
   const { call, query, key, value, map, conditions } = readAttention(match, draft);
   const ikbo = importIkbo(match.sink.node);
-  const first = [flat(query), key, value, `${ikbo.name}.${map}`];
+  const first = [flat(query), key, value, `${ikbo.name}.${mapText(map)}`];
   const rest = [...call.positional.slice(3).map(flat), ...keywordTexts(call)];
   const text = `${ikbo.name}.attention(${[...first, ...rest].join(', ')})`;
   const edits = [replace(match.sink.node, text), ...(ikbo.edit ? [ikbo.edit] : [])];
@@ -48,8 +51,8 @@ export function foldedAttention(match: Match): Written {
   const draft = draftFor(node);
   const { call, query, key, value, copy, map, conditions } = readAttention(match, draft);
   const [count] = copy.arguments;
-  const repeats = /^repeats\(/.test(map) && count !== undefined;
-  const expand = /^expand\(/.test(map);
+  const repeats = map.kind === 'repeats' && count !== undefined;
+  const expand = map.kind === 'expand';
   if (!repeats && !expand) refuse('only groups of equal size, one after the other, can be folded into the query axis');
   if (repeats && !isInteger(count)) refuse(`\`${flat(count)}\` may be a tensor of counts: groups of different sizes`);
   const rank = match.attention?.query.dims?.length ?? null;
@@ -89,8 +92,9 @@ function readAttention(match: Match, draft: Draft): Operands {
   if (!query || !key || !value) refuse('the operands of the attention are not written out');
   const k = copied(draft, key, attention.key);
   const v = copied(draft, value, attention.value);
-  if (k.map !== v.map) refuse(`key and value are copied differently: ${k.map} and ${v.map}`);
-  if (/dim=/.test(k.map)) refuse('the copies are not made along the batch axis');
+  const [ofKey, ofValue] = [mapText(k.map), mapText(v.map)];
+  if (ofKey !== ofValue) refuse(`key and value are copied differently: ${ofKey} and ${ofValue}`);
+  if (k.map.axis !== 0) refuse('the copies are not made along the batch axis');
   const kept = keywordNames(call).flatMap((name) => call.keywords.get(name) ?? []);
   draft.emitted.push(query, ...call.positional.slice(3), ...kept);
   const conditions = [
@@ -98,20 +102,19 @@ function readAttention(match: Match, draft: Draft): Operands {
     ...conditionsOfMap(v.copy, attention.value.replicas),
     ...conditionsOfDropout(call),
   ];
-  return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map, conditions: [...new Set(conditions)] };
+  return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map, conditions: once(conditions) };
 }
 
-/** Dropout draws per query and key: another layout of the same attention meets other draws. */
-export function conditionsOfDropout(call: Call): readonly string[] {
+export function conditionsOfDropout(call: Call): readonly Condition[] {
   const rate = argument(call, 4, 'dropout_p');
   if (!rate || /^0(\.0*)?$/.test(textOf(rate))) return [];
-  return [`\`dropout_p=${flat(rate)}\` is 0, or other random draws in training are fine`];
+  return [otherDraws(flat(rate))];
 }
 
 interface CopiedOperand {
   readonly text: string;
   readonly copy: Replicate;
-  readonly map: string;
+  readonly map: RowMap;
 }
 
 /** Views behind the copy that leave the batch axis alone: they apply to the small tensor as they are. */

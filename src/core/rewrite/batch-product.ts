@@ -7,6 +7,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { flat, replace, shortly } from './edit';
 import { argument, callOf, elements, integer, rootName, unwrap } from './expression';
+import { anotherHasRows } from './conditions';
 import { conditionsOf } from './guards';
 import { matmulOperands } from './product';
 import { type Draft, draftFor, finished, otherReader, requireUnwritten, sourceText } from './producers';
@@ -73,10 +74,7 @@ export function dropLetter(match: Match): Written {
     return place < 0 ? [] : [match.product?.operands[i]?.dims?.[place] ?? null];
   });
   const copied = match.product?.operands[at]?.dims?.[axis] ?? null;
-  // An axis of size 1 is broadcast by the copy, and by nothing once it is gone.
-  const alone = rows.some((size) => size !== null && equal(size, copied) === true)
-    ? []
-    : [`another operand has more than one row along \`${letter}\``];
+  const alone = rows.some((size) => size !== null && equal(size, copied) === true) ? [] : [anotherHasRows(letter)];
   const edits = [replace(equation, `${quote}${fewer}->${output}${quote}`), replace(operand, text)];
   // A view of the result may rely on its layout.
   if (reordered) edits.push({ start: node.end, end: node.end, text: '.contiguous()' });

@@ -4,7 +4,7 @@ import { type Node, childOf, lineOf, statementOf, textOf } from '../python/synta
 import type { Written } from './decompose';
 import { replace } from './edit';
 import { type Call, callOf } from './expression';
-import { NO_GRADIENT } from './gradients';
+import { GRADIENT_OF_CAST } from './conditions';
 import { conditionsOf } from './guards';
 import { readersOf } from './names';
 import { draftFor, finished, sourceText } from './producers';
@@ -30,10 +30,9 @@ export function beforeExpand(match: Match): Written {
   const { file, start, end } = written.node;
   const small = sourceText(draft, replicate, made, operand);
   const text = replicate.apply(file.text.slice(start, operand.start) + small + file.text.slice(operand.end, end));
-  const gradient = `${NO_GRADIENT} flows through the cast, or its sum over the copies may be taken in the type after the cast`;
   return {
     edits: finished(draft, [replace(written.node, text)]),
-    conditions: [...(CASTS.has(written.method) ? [gradient] : []), ...conditionsOf(match), ...draft.stays],
+    conditions: [...(CASTS.has(written.method) ? [GRADIENT_OF_CAST] : []), ...conditionsOf(match), ...draft.stays],
   };
 }
 

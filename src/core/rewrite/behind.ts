@@ -2,6 +2,7 @@
  * Writes behind a product. A copy is what autograd kept of the old text, so that its sources could be written into; of the new
  * text it keeps the sources themselves, and refuses to go back through what has changed.
  */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { EDGE, LETTER, NAME } from '../python/words';
@@ -12,10 +13,10 @@ import { type Call, callOf, unwrap } from './expression';
 import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
 import { overlap, pathOf } from './disturbance';
 import { addTo } from './file-index';
-import { NO_GRADIENT } from './gradients';
+import { gradientBehindWrite } from './conditions';
 
 /** Conditions for the tensors that the new text multiplies and that the function writes into afterwards. */
-export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readonly string[] {
+export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readonly Condition[] {
   const { node: sink, module } = match.sink;
   const scope = scopeOf(sink);
   if (isWithoutGradients(scope)) return [];
@@ -25,11 +26,7 @@ export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readon
   );
   const found = paths.flatMap((path) => {
     const write = writeBehind(path, sink, scope) ?? writeThrough(path, sink, scope);
-    return write
-      ? [
-          `${NO_GRADIENT} is taken through the product, behind which line ${lineOf(write)} ${callOf(write) ? 'may write' : 'writes'} into \`${path}\``,
-        ]
-      : [];
+    return write ? [gradientBehindWrite(lineOf(write), path, callOf(write) === null)] : [];
   });
   return found.slice(0, 1);
 }

@@ -1,7 +1,9 @@
 /** Calls that run between the copy and the place where the new text reads: what they do to what it reads. */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, textOf, lineOf } from '../python/syntax';
 import { doingsOf } from './callees';
+import { doesNotWrite, leavesAttribute, once } from './conditions';
 import { type Edit, shortly } from './edit';
 import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
@@ -12,7 +14,7 @@ import { EDGE, LETTER } from '../python/words';
  * sink, and stay there.
  * Refuses where one of them writes into tensors, or sets a name that the new text reads.
  */
-export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonly string[] {
+export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonly Condition[] {
   const { node: sink } = match.sink;
   const scope = scopeOf(sink);
   const inner = edits.filter((edit) => scope.start <= edit.start && edit.end <= scope.end);
@@ -20,7 +22,7 @@ export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonl
   const from = Math.min(sink.start, ...[...inner, ...made].map(({ start }) => start));
   const to = Math.max(sink.end, ...inner.map((edit) => edit.end));
   const names = namesIn(inner, sink, from);
-  const conditions: string[] = [];
+  const conditions: Condition[] = [];
   visitBetween(scope, from, to, (node) => {
     if (node.kind === 'await' || node.kind === 'yield')
       refuse(`line ${lineOf(node)} hands over to other code between the copy and the product`);
@@ -28,9 +30,9 @@ export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonl
     if (!call || sink.start <= node.start) return;
     if (inner.some((edit) => edit.start <= node.start && node.end <= edit.end)) return;
     const condition = conditionOf(call, names, sink);
-    if (condition !== null && !conditions.includes(condition)) conditions.push(condition);
+    if (condition !== null) conditions.push(condition);
   });
-  return conditions;
+  return once(conditions);
 }
 
 /** Where the copies are made that reach the sink: one that stays has no edit. */
@@ -90,7 +92,7 @@ function visitBetween(node: Node, from: number, to: number, see: (node: Node) =>
   }
 }
 
-function conditionOf(call: Call, names: Names, sink: Node): string | null {
+function conditionOf(call: Call, names: Names, sink: Node): Condition | null {
   const { writes, sets, unknown } = doingsOf(call);
   const line = lineOf(call.node);
   const reads = (map: ReadonlyMap<string, number>, name: string): boolean =>
@@ -107,13 +109,11 @@ function conditionOf(call: Call, names: Names, sink: Node): string | null {
   const name = given
     .flatMap((one) => identifiersIn(one, sink))
     .find((one) => one !== 'self' && reads(names.variables, one));
-  if (name !== undefined) return `\`${shortly(call.callee)}\` at line ${line} does not write into \`${name}\``;
+  if (name !== undefined) return doesNotWrite(shortly(call.callee), line, name);
   // A method that is not in the file may set what is read of `self`.
   const inherited = /^(self|super\(.*\))\.\w+$/.test(call.name);
   const attribute = inherited ? [...names.own].find((one) => reads(names.attributes, one)) : undefined;
-  return attribute !== undefined
-    ? `\`${shortly(call.callee)}\` at line ${line} leaves \`self.${attribute}\` as it is`
-    : null;
+  return attribute !== undefined ? leavesAttribute(shortly(call.callee), line, attribute) : null;
 }
 
 /** The variables in `node`, but for those in `except`. */

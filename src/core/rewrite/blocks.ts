@@ -1,4 +1,5 @@
 /** The blocks of a concatenation as a rewrite sees them: free ones by their text, copied ones by source and map. */
+import type { Condition } from '../finding';
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, scopeOf, statementOf, lineOf } from '../python/syntax';
 import { requireUndisturbed } from './disturbance';
@@ -31,7 +32,7 @@ export interface Concatenation {
   /** What has to follow the product of the whole: `.flatten(0, -2)` for a view of rows, mostly nothing. */
   readonly merge: string;
   /** What must hold of blocks that may hold integers. */
-  readonly conditions: readonly string[];
+  readonly conditions: readonly Condition[];
 }
 
 /** Reads the concatenation that feeds the sink, and puts into the draft what becomes of the statements that made it. */

@@ -2,6 +2,7 @@
  * A copy that is only added to a full tensor in front of a layer: the addition broadcasts the small one by itself, or,
  * for groups of rows, over an axis that the full tensor is split into. IKB101 on sums.
  */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, textOf } from '../python/syntax';
 import { isInteger } from './attention';
@@ -9,6 +10,7 @@ import type { Written } from './decompose';
 import { flat, replace } from './edit';
 import { isSimple, isView, unwrap } from './expression';
 import { hasSizesOf, isShareOf } from './full-rows';
+import { hasAsManyRows } from './conditions';
 import { conditionsOf } from './guards';
 import { draftFor, finished, sourceText } from './producers';
 import { refuse } from './refusal';
@@ -41,8 +43,8 @@ export function broadcastAdd(match: Match): Written {
   const others = leavesOf(sum)
     .filter((other) => other !== leaf)
     .map(flat);
-  const conditions = (known: boolean): readonly string[] => [
-    ...(known ? [] : [`\`${others.join('` or `')}\` has as many rows as \`${flat(leaf)}\``]),
+  const conditions = (known: boolean): readonly Condition[] => [
+    ...(known ? [] : [hasAsManyRows(others, flat(leaf))]),
     ...conditionsOf(match),
     ...draft.stays,
   ];
@@ -68,18 +70,19 @@ function leavesOf(node: Node): readonly Node[] {
 /** `(x.unsqueeze(1) + full.unflatten(0, (x.shape[0], n))).flatten(0, 1)` for `x.repeat_interleave(n, dim=0) + full`. */
 function grouped(sum: Node, leaf: Node, replicate: Replicate, text: string): string {
   const [count] = replicate.arguments;
-  const dim = /^repeats\(.*?(?:, dim=(\d+))?\)$/.exec(replicate.map([]) ?? '');
   const operator = childOf(sum, 'operator');
   const [left, right] = [childOf(sum, 'left'), childOf(sum, 'right')];
-  if (!dim || !count || !operator || !left || !right)
+  if (replicate.kind !== 'blocks' || replicate.axis === null || !count || !operator || !left || !right)
     refuse('only rows that are repeated in a row are added group by group');
   if (!isInteger(count)) refuse(`\`${flat(count)}\` may be a tensor of counts: groups of different sizes`);
   if (!/^[\w.]+$/.test(text)) refuse('the tensor that is copied has no name of its own');
   const other = left === leaf ? right : right === leaf ? left : refuse('the copy is not an operand of the outer sum');
-  const axis = Number(dim[1] ?? 0);
+  const { axis } = replicate;
   const atom = isSimple(other) || isView(other) || other.kind === 'call' ? flat(other) : `(${flat(other)})`;
   const full = `${atom}.unflatten(${axis}, (${text}.shape[${axis}], ${flat(count)}))`;
-  const small = `${text}.unsqueeze(${axis + 1})`;
+  // Behind the axis; counted from the back, that is its own place.
+  const behind = axis < 0 ? axis : axis + 1;
+  const small = `${text}.unsqueeze(${behind})`;
   const [a, b] = left === leaf ? [small, full] : [full, small];
-  return `(${a} ${textOf(operator)} ${b}).flatten(${axis}, ${axis + 1})`;
+  return `(${a} ${textOf(operator)} ${b}).flatten(${behind - 1}, ${behind})`;
 }

@@ -8,6 +8,7 @@ import { conditionsOfIkbo, importIkbo } from './imports';
 import { productOf } from './product';
 import { draftFor, finished } from './producers';
 import { refuse } from './refusal';
+import { mapText } from './replica';
 import { ownReplicas } from './replicate';
 
 export function catLinear(match: Match): Written {
@@ -51,5 +52,5 @@ function blockText(part: Part, ikbo: string): string {
     refuse(
       'the copies are made along several axes, or along one that the small tensor is not known to have (a docstring can state its shape)',
     );
-  return `(${part.text}, ${ikbo}.${map})`;
+  return `(${part.text}, ${ikbo}.${mapText(map)})`;
 }

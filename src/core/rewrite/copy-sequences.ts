@@ -8,6 +8,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { type Edit, flat, indentOf, lineEnd, replace } from './edit';
 import { type Call, callOf, integer, isView } from './expression';
+import { hasThreeAxes, sharedDraw } from './conditions';
 import { conditionsOf } from './guards';
 import { notLinear, wrappers } from './layer';
 import { definitionOf, isMutation, occurrences, readersOf } from './names';
@@ -55,10 +56,8 @@ export function copySequences(match: Match): Written {
   return {
     edits: [replace(replicate.node, textOf(replicate.source) + replicate.suffix), result(apply)],
     conditions: [
-      ...(replica.rank === null ? [`\`${flat(replicate.source)}\` has three axes`] : []),
-      ...(drawsAtRandom(made, name)
-        ? ['in training, all copies then share one draw of dropout; in evaluation nothing changes']
-        : []),
+      ...(replica.rank === null ? [hasThreeAxes(flat(replicate.source))] : []),
+      ...(drawsAtRandom(made, name) ? [sharedDraw('all copies', 'dropout')] : []),
       ...wrappers(node.file, '', module.text, made.node),
       ...conditionsOf(match),
     ],

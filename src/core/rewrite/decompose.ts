@@ -2,6 +2,7 @@
  * W cat(a, b) = W_a a + W_b b: each block meets its own slice of the weight, the copied ones at the size of their
  * source; what is mapped (or broadcasts by itself) is their product. IKB101 and IKB103.
  */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import type { Node } from '../python/syntax';
 import { type Concatenation, type CopiedPart, type Part, isCopied, readConcatenation } from './blocks';
@@ -17,7 +18,7 @@ import { broadcasts } from './replicate';
 export interface Written {
   readonly edits: readonly Edit[];
   /** Conditions of a suggestion; none for a safe rewrite. */
-  readonly conditions: readonly string[];
+  readonly conditions: readonly Condition[];
 }
 
 export function decompose(match: Match): Written {

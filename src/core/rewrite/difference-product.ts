@@ -9,6 +9,7 @@ import { requireUndisturbed } from './disturbance';
 import { flat, insertBefore, replace } from './edit';
 import { callOf, elements, isView, rootName, unwrap } from './expression';
 import { hasSizesOf } from './full-rows';
+import { OTHERS_HAVE_ALL_ROWS, ROUNDING } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { merged as mergedSum, tracedRows } from './merged-rows';
 import { productOf } from './product';
@@ -46,8 +47,6 @@ interface Operands {
   readonly merge: string;
 }
 
-const ROUNDING = 'the sums of weights round once more than the products did, which half precision may notice';
-
 export function differenceProduct(match: Match): Written {
   const product = productOf(match);
   const { node, input, kind } = match.sink;
@@ -64,7 +63,7 @@ export function differenceProduct(match: Match): Written {
   const parts = [...atoms].sort((a, b) => Number(isCopied(a)) - Number(isCopied(b)));
   if (parts.every(isCopied)) refuse('every block is a copy');
   if (!parts.some(isCopied)) refuse('the copies are not made in a form that is known');
-  const rows = hasAllRows(blocks, factorOf) ? [] : ['the tensors beside the copies have all their rows'];
+  const rows = hasAllRows(blocks, factorOf) ? [] : [OTHERS_HAVE_ALL_ROWS];
   const dtypes = conditionsOfDtypes(blocks.flatMap((terms) => terms.flatMap((term) => term.factors)));
   const lines = [`${names.join(', ')} = ${product.weight}.chunk(${names.length}, dim=1)`];
   const sum = parts.map((atom, i) => {
@@ -106,7 +105,8 @@ function readOperands(match: Match, draft: Draft, input: Node): Operands {
   if (!form || !operands || operands.length !== form.blocks.length) {
     refuse(`the input of line ${lineOf(match.sink.node)} is not plainly one torch.cat`);
   }
-  if (!removeDefinitions(draft, made.definitions)) refuse(draft.stays[0] ?? 'the concatenation is read elsewhere too');
+  if (!removeDefinitions(draft, made.definitions))
+    refuse(draft.stays[0]?.text ?? 'the concatenation is read elsewhere too');
   return { operands, merge: made.merge };
 }
 

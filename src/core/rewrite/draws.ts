@@ -1,15 +1,16 @@
 /** Dropout between copies and a product: in training it makes them different, in evaluation it is not there. */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, lineOf } from '../python/syntax';
-import { DRAWS } from '../tensor/pointwise';
+import { sharedDraw } from './conditions';
 import { shortly } from './edit';
 import { callOf } from './expression';
 import { constructorOf } from './row-wise';
 
 /** Where the copies are multiplied, or carried behind their product, after one draw instead of many; unless `given` says so. */
-export function conditionsOfDraws({ path }: Match, given: readonly string[]): readonly string[] {
-  return path.some(({ what }) => what === DRAWS) && !given.some((text) => text.includes('share one draw'))
-    ? ['in training, all copies of a row then share one draw of dropout; in evaluation nothing changes']
+export function conditionsOfDraws({ path }: Match, given: readonly Condition[]): readonly Condition[] {
+  return path.some(({ kind }) => kind === 'draw') && given.every(({ kind }) => kind !== 'shared-draw')
+    ? [sharedDraw('all copies of a row', 'dropout')]
     : [];
 }
 

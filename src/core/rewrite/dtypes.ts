@@ -1,5 +1,7 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
+import type { Condition } from '../finding';
 import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { holdFloats, inSinglePrecision } from './conditions';
 import { shortly } from './edit';
 import { type Call, callOf, elements, isSimple, unwrap } from './expression';
 import { indexOf } from './file-index';
@@ -128,17 +130,10 @@ function singleAmongDouble(operands: readonly Node[]): Node | undefined {
 }
 
 /** The condition for blocks whose type nothing in the text tells: a concatenation would convert integers among them. */
-export function conditionsOfDtypes(operands: readonly Node[]): readonly string[] {
+export function conditionsOfDtypes(operands: readonly Node[]): readonly Condition[] {
   const single = singleAmongDouble(operands);
-  if (single)
-    return [`the layer is in single precision, as \`${shortly(single)}\` is`, ...conditionsOfUntold(operands)];
-  return conditionsOfUntold(operands);
-}
-
-function conditionsOfUntold(operands: readonly Node[]): readonly string[] {
-  const names = untoldDtypes(operands).map((name) => `\`${name}\``);
-  const all = [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((text) => text !== '').join(' and ');
-  return names.length > 0 ? [`${all} ${names.length > 1 ? 'hold' : 'holds'} floating-point numbers`] : [];
+  const untold = untoldDtypes(operands);
+  return [...(single ? [inSinglePrecision(shortly(single))] : []), ...(untold.length > 0 ? [holdFloats(untold)] : [])];
 }
 
 function untoldDtypes(operands: readonly Node[]): readonly string[] {

@@ -1,5 +1,4 @@
 /** `einops.repeat` with one new axis: put in (`b d -> b n d`), or merged into another (`b d -> (b n) d`). */
-import type { ReplicaFact } from '../judge/match';
 import { textOf } from '../python/syntax';
 import { flat } from './edit';
 import type { Call } from './expression';
@@ -33,7 +32,8 @@ function insertedAxis(call: Call, axis: number, name: string, rank: number): Rep
     kind: 'expand',
     arguments: [count],
     apply: (x) => `${x}.expand(${sizes.join(', ')})`,
-    map: () => `expand(${flat(count)}, dim=${axis})`.replace(', dim=0', ''),
+    axis,
+    map: () => ({ kind: 'expand', count: flat(count), axis }),
   };
 }
 
@@ -44,7 +44,6 @@ function mergedAxis(call: Call, axis: number, group: string, old: string): Repli
   const count = added === undefined ? undefined : call.keywords.get(added);
   // `(n b)` is a tile, whose copy needs the rank written out; only `(b n)` is read.
   if (!source || !count || names.length !== 2 || names[0] !== old) return null;
-  const dim = axis === 0 ? '' : `, dim=${axis}`;
   return {
     node: call.node,
     source,
@@ -52,6 +51,7 @@ function mergedAxis(call: Call, axis: number, group: string, old: string): Repli
     kind: 'blocks',
     arguments: [count],
     apply: (x) => `${x}.repeat_interleave(${flat(count)}, dim=${axis})`,
-    map: (_replicas: readonly ReplicaFact[]) => `repeats(${flat(count)}${dim})`,
+    axis,
+    map: () => ({ kind: 'repeats', count: flat(count), axis }),
   };
 }

@@ -26,10 +26,10 @@ export function hasSizesOf(
 /** Whether `source` is repeated `full.shape[k] // source.shape[k]` times along axis k, for one of `tensors`. */
 export function isShareOf(replicate: Replicate, source: string, tensors: readonly string[]): boolean {
   const [count] = replicate.arguments;
-  const axis = Number(/dim=(\d+)\)$/.exec(replicate.map([]) ?? '')?.[1] ?? 0);
+  const { axis } = replicate;
   const value = count ? trace(count).value : null;
   const [left, right] = value?.kind === 'binary_operator' ? [childOf(value, 'left'), childOf(value, 'right')] : [];
-  if (!value || !left || !right || textOf(childOf(value, 'operator') ?? value) !== '//') return false;
+  if (axis === null || !value || !left || !right || textOf(childOf(value, 'operator') ?? value) !== '//') return false;
   return isSizeOf(right, source, axis) && tensors.some((tensor) => isSizeOf(left, tensor, axis));
 }
 

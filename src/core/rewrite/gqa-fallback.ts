@@ -6,6 +6,7 @@ import type { Written } from './decompose';
 import { flat, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, isSimple, isView, shapedLike, unwrap } from './expression';
 import { NO_FOLD, foldedQueries, withoutArgument } from './grouped-heads';
+import { ON_CUDA, inHalfPrecision } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { draftFor, finished } from './producers';
 import { refuse } from './refusal';
@@ -38,13 +39,10 @@ export function castBehind(match: Match): Written {
   const bare = [query, key, value].map((operand) => castOf(operand));
   if (match.attention?.mask) refuse('the mask would have to be in the type of the query');
   const edits = [query, key, value].map((operand, i) => replace(operand, flat(bare[i] ?? operand)));
-  const names = [...new Set(bare.map((node) => `\`${flat(node)}\``))].join(', ');
+  const names = [...new Set(bare.map(flat))];
   return {
     edits: finished(draft, [...edits, { start: call.node.end, end: call.node.end, text: '.float()' }]),
-    conditions: [
-      `${names} are in half precision, and a result that is rounded to it is good enough`,
-      ...conditionsOf(match),
-    ],
+    conditions: [inHalfPrecision(names), ...conditionsOf(match)],
   };
 }
 
@@ -69,10 +67,7 @@ export function repeatHeads(match: Match): Written {
   ];
   return {
     edits: finished(draft, edits),
-    conditions: [
-      'the model runs on CUDA, where a fused kernel then takes the call: the copies of the heads are written',
-      ...conditionsOf(match),
-    ],
+    conditions: [ON_CUDA, ...conditionsOf(match)],
   };
 }
 

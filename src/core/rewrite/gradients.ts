@@ -1,8 +1,5 @@
-/** Which rewrites keep gradients: all, but for those whose condition says that none may be taken. */
+/** Which rewrites keep gradients: all, but for those under the condition that none are taken. */
 import type { Rewrite } from '../finding';
 
-/** How such a condition begins. */
-export const NO_GRADIENT = 'no gradient';
-
-export const keepsGradients = ({ reason }: Pick<Rewrite, 'reason'>): boolean =>
-  !reason?.toLowerCase().includes(NO_GRADIENT);
+export const keepsGradients = ({ conditions }: Pick<Rewrite, 'conditions'>): boolean =>
+  conditions.every(({ kind }) => kind !== 'gradient');

@@ -1,5 +1,6 @@
 /** Key and value heads that are repeated to meet the query's (`repeat_kv`): attention reads them as they are. IKB202. */
 import type { TorchVersion } from '../engine';
+import type { Condition } from '../finding';
 import type { AttentionOperand, Match } from '../judge/match';
 import { type Node, enclosing, lineOf, statementOf, textOf } from '../python/syntax';
 import type { Written } from './decompose';
@@ -7,6 +8,7 @@ import { requireUndisturbed } from './disturbance';
 import { conditionsOfDropout } from './attention';
 import { type Edit, flat, insertBefore, replace } from './edit';
 import { type Call, argument, callOf, isSimple, shapedLike } from './expression';
+import { fusedKernel, holdsEachHead } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
 import { type Draft, draftFor, finished, removeDefinitions } from './producers';
@@ -30,14 +32,10 @@ interface Head {
   readonly proved: boolean;
 }
 
-const FUSED =
-  'on CUDA (compute capability 8.0 or newer), the dtype is half or bfloat16 with heads of at most 256: elsewhere enable_gqa takes the math path, which is ' +
-  'slower than repeating';
 /** The release that brought enable_gqa. */
 export const GQA_TORCH: TorchVersion = [2, 5];
 
 export function enableGqa(match: Match, torch: TorchVersion | null): Written {
-  const fused = torch ? FUSED : `torch is ${GQA_TORCH.join('.')} or newer and, ${FUSED}`;
   const draft = draftFor(match.sink.node);
   const { call, key, value } = readHeads(match, draft);
   if (match.attention?.mask)
@@ -57,7 +55,12 @@ export function enableGqa(match: Match, torch: TorchVersion | null): Written {
   ];
   return {
     edits: finished(draft, edits),
-    conditions: [fused, ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+    conditions: [
+      fusedKernel(torch ? null : GQA_TORCH.join('.')),
+      ...unproved(key, value),
+      ...conditionsOf(match),
+      ...draft.stays,
+    ],
   };
 }
 
@@ -125,8 +128,9 @@ export function foldedQueries(
   const heads = `${shapedLike(key.text)}.shape[-3]`;
   let n = count ?? `${q}.shape[-3] // ${heads}`;
   if (count === null && hoist) {
-    lines.push(`${draft.fresh('shared')} = ${n}`);
-    n = lines.at(-1)?.split(' = ')[0] ?? n;
+    const shared = draft.fresh('shared');
+    lines.push(`${shared} = ${n}`);
+    n = shared;
   }
   const folded = `${q}.unflatten(-3, (${heads}, ${n})).flatten(-3, -2)`;
   const name = hoist ? draft.fresh('folded') : folded;
@@ -154,11 +158,9 @@ export function withoutArgument(argument: Node): Edit {
 const isWide = (node: Node): boolean =>
   /\.(float|double)\(\)$|\.to\((dtype=)?torch\.float(32|64)?\)$/.test(textOf(trace(node).value));
 
-const unproved = (...heads: readonly Head[]): string[] => {
+const unproved = (...heads: readonly Head[]): readonly Condition[] => {
   const unknown = heads.find((head) => !head.proved);
-  return unknown
-    ? [`\`${flat(unknown.argument)}\` holds each head ${unknown.count} times in a row and nothing else`]
-    : [];
+  return unknown ? [holdsEachHead(flat(unknown.argument), unknown.count)] : [];
 };
 
 function readHeads(match: Match, draft: Draft): Heads {

@@ -8,6 +8,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { LONGEST_LINE, flat, inOrder, indentOf, insertBefore, removeStatement, replace, roomFor } from './edit';
 import { callOf, integer, isSimple, unwrap } from './expression';
+import { headsRepeated } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
@@ -100,7 +101,7 @@ export function groupedProducts(match: Match): Written {
   return {
     edits: inOrder(edits),
     conditions: [
-      ...(unknown ? [`\`${flat(unknown.source)}\` is repeated ${flat(unknown.count)} times, each head in a row`] : []),
+      ...(unknown ? [headsRepeated(flat(unknown.source), flat(unknown.count))] : []),
       ...conditionsOf(match),
     ],
   };
@@ -124,9 +125,9 @@ function headCopy(operand: Node): HeadCopy | null {
   const direct = replicateOf(made.value);
   const { definitions } = made;
   if (direct) {
-    const [count] = direct.arguments;
-    const axis = /dim=(-?\d+)\)$/.exec(direct.apply?.('') ?? '')?.[1];
-    const onHeads = direct.kind === 'blocks' && direct.suffix === '' && (axis === '1' || axis === '-3');
+    const [count, ...others] = direct.arguments;
+    const isAlongHeads = (direct.axis === 1 || direct.axis === -3) && others.length === 0;
+    const onHeads = direct.kind === 'blocks' && direct.suffix === '' && isAlongHeads;
     const rank = direct.rank ?? 4;
     return onHeads && count && rank === 4
       ? { ...direct, count, proved: true, definitions, exchanged: [], tail: '' }
@@ -212,8 +213,9 @@ function fold({ product: { node, left, right, copy }, draft, nested }: Fold, bef
   let rows = withTexts(left, before);
   if (!isSimple(unwrap(left))) {
     if (!hoist) refuse('the left operand is an expression; give it a name first');
-    lines.push(`${draft.fresh('rows')} = ${rows}`);
-    rows = lines[0]?.split(' = ')[0] ?? rows;
+    const name = draft.fresh('rows');
+    lines.push(`${name} = ${rows}`);
+    rows = name;
   }
   const folded = [`${rows}.unflatten(-3, (${heads}, ${n}))`, '.flatten(-3, -2)'];
   const product = (a: string): string => {

@@ -1,7 +1,9 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
+import type { Condition } from '../finding';
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { NAME } from '../python/words';
+import { MANY_EDGES, assumed, expectsNoError, holdsRowNumbers, manyMoreEntries, nobodyReads } from './conditions';
 import { type Edit, flat, shortly } from './edit';
 import { effectIn } from './effects';
 import { callOf } from './expression';
@@ -158,18 +160,13 @@ const isHarmless = (statement: Node): boolean =>
   /^(print|assert|log|logger|logging|warnings)\b/.test(textOf(statement));
 
 /** Conditions that the judge could not prove; each caps the tier at `suggestion`. */
-export function conditionsOf(match: Match): string[] {
-  const conditions = match.facts.assumptions.map((assumption) => `${assumption}`);
+export function conditionsOf(match: Match): readonly Condition[] {
+  const conditions = [...match.facts.assumptions.map(assumed), ...(match.facts.needs ?? [])];
   const named = match.replicas.find((replica) => replica.evidence === 'named');
-  if (named)
-    conditions.push(`\`${named.mapText ?? 'the index'}\` has many more entries than the indexed tensor has rows`);
+  if (named) conditions.push(manyMoreEntries(named.mapText ?? 'the index'));
   const attempt = attemptAround(match.sink.node);
-  // What a concatenation refuses, a sum may broadcast.
-  if (attempt)
-    conditions.push(
-      `the \`${attempt.word}\` of line ${lineOf(attempt.node)} does not wait for sizes that do not match`,
-    );
-  if (match.code === 'IKB304') conditions.push('there are at least about three times as many edges as nodes');
+  if (attempt) conditions.push(expectsNoError(attempt.word, lineOf(attempt.node)));
+  if (match.code === 'IKB304') conditions.push(MANY_EDGES);
   return conditions;
 }
 
@@ -192,13 +189,10 @@ const catchesSizes = (attempt: Node): boolean =>
   );
 
 /** What must hold for ikbo_lens to be given a copy's map: the small tensor's axes, and row numbers for an index. */
-export function conditionsOfMap(replicate: Replicate, replicas: readonly ReplicaFact[]): readonly string[] {
+export function conditionsOfMap(replicate: Replicate, replicas: readonly ReplicaFact[]): readonly Condition[] {
   const [index] = replicate.arguments;
   const named = replicate.kind === 'index' && index && replicas.some((replica) => replica.evidence === 'named');
-  return [
-    ...conditionsOfRank(replicate),
-    ...(named ? [`\`${flat(index)}\` holds row numbers as int64, and is no mask`] : []),
-  ];
+  return [...conditionsOfRank(replicate), ...(named ? [holdsRowNumbers(flat(index))] : [])];
 }
 
 /** Where new statements may stand in front of the sink's statement: only if the sink then runs exactly once after them. */
@@ -235,7 +229,7 @@ function runsBefore(statement: Node, sink: Node): boolean {
 const ASSIGNED = new RegExp(`^[ \\t]*(${NAME})[ \\t]*=(?!=)`, 'u');
 
 /** Variables of a module can be read from other files, and those of a notebook by whoever works in it. */
-export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): readonly string[] {
+export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): readonly Condition[] {
   if (scopeOf(sink.node).kind !== 'module') return [];
   const { text } = sink.node.file;
   const own = statementOf(sink.node);
@@ -243,7 +237,7 @@ export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): rea
     if (start === end || (own.start <= start && end <= own.end)) return [];
     const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, end);
     const name = ASSIGNED.exec(line)?.[1];
-    return name === undefined ? [] : [`\`${name}\``];
+    return name === undefined ? [] : [name];
   });
-  return names.length > 0 ? [`nothing outside of this file reads ${[...new Set(names)].join(', ')}`] : [];
+  return names.length > 0 ? [nobodyReads([...new Set(names)])] : [];
 }

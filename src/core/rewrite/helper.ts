@@ -65,7 +65,8 @@ function otherWork(helper: Node): string | null {
   const exact =
     copy?.kind === 'blocks' &&
     copy.suffix === '' &&
-    copy.apply?.('').endsWith('dim=1)') === true &&
+    copy.axis === 1 &&
+    copy.arguments.length === 1 &&
     textOf(copy.source) === x &&
     count !== undefined &&
     textOf(count) === n;

@@ -1,5 +1,7 @@
 /** How a module is named in a file, and the one import that a rewrite adds when the file has none. */
+import type { Condition } from '../finding';
 import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { NO_TORCHSCRIPT, NO_TRACE } from './conditions';
 import { type Edit, lineEnd } from './edit';
 import { isBinding, occurrences } from './names';
 import { refuse } from './refusal';
@@ -22,15 +24,11 @@ export function importIkbo(at: Node): Imported {
 }
 
 /** What stands against a call of another package, as a condition. */
-export function conditionsOfIkbo(file: Node): readonly string[] {
+export function conditionsOfIkbo(file: Node): readonly Condition[] {
   const { text } = file.file;
   return [
-    ...(/\bjit\.(script|ignore|export|unused)/.test(text)
-      ? ['the model is not compiled by TorchScript, which cannot compile ikbo_lens']
-      : []),
-    ...(/\bsymbolic_trace\b|\btorch\.fx\b/.test(text)
-      ? ['the model is not traced by torch.fx, which cannot follow ikbo_lens']
-      : []),
+    ...(/\bjit\.(script|ignore|export|unused)/.test(text) ? [NO_TORCHSCRIPT] : []),
+    ...(/\bsymbolic_trace\b|\btorch\.fx\b/.test(text) ? [NO_TRACE] : []),
   ];
 }
 

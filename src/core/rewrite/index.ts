@@ -3,7 +3,7 @@
  * keeps parameters where they are, changes no byte outside its edits, and leaves nothing that the same rule would find.
  */
 import type { TorchVersion } from '../engine';
-import type { Rewrite, TextEdit } from '../finding';
+import { type Rewrite, type TextEdit, refused } from '../finding';
 import type { Match, RuleCode } from '../judge/match';
 import { ruleFor } from '../rules';
 import { foldedAttention, mappedAttention } from './attention';
@@ -18,6 +18,7 @@ import { copyBehind } from './copy-behind';
 import { copySequences, isOfSequences } from './copy-sequences';
 import { type Written, decompose } from './decompose';
 import { differenceProduct } from './difference-product';
+import { once, sentence, sentenceOf } from './conditions';
 import { conditionsOfDraws } from './draws';
 import { castBehind, foldShared, repeatHeads } from './gqa-fallback';
 import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
@@ -80,7 +81,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
   ],
   IKB203: [
     { id: 'fold-heads', build: foldShared },
-    { id: 'cast-behind', build: castBehind, applies: ({ why }) => /precision/.test(why ?? '') },
+    { id: 'cast-behind', build: castBehind, applies: ({ why }) => why?.kind === 'precision' },
     { id: 'repeat-heads', build: repeatHeads, applies: ({ attention }) => attention?.mask !== null },
   ],
   IKB301: [
@@ -130,12 +131,13 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
               ...conditionsOfWrites(match, edits),
               ...conditionsOfModule(match, edits),
             ];
-        const conditions = [...new Set([...given, ...conditionsOfDraws(match, given), ...around])];
-        const reason = conditions.length > 0 ? sentence(conditions.join('; ')) : null;
+        const conditions = once([...given, ...conditionsOfDraws(match, given), ...around]);
+        const reason = sentenceOf(conditions);
         return {
           id,
           title,
           tier: reason === null ? 'safe' : 'suggestion',
+          conditions,
           reason,
           edits: closeGaps(file.text, keepComments(file.root, edits)).map((edit): TextEdit => ({
             path: file.path,
@@ -144,12 +146,10 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
         };
       } catch (problem) {
         if (!(problem instanceof Refusal)) throw problem;
-        return { id, title, tier: 'none', reason: sentence(problem.reason), edits: [] };
+        return refused({ id, title }, sentence(problem.reason));
       }
     });
 }
 
 const isOlder = (one: TorchVersion, other: TorchVersion): boolean =>
   one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
-
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,7 +1,9 @@
 /** Which layer a module's name stands for at the sink, read from its constructor in the file. */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, type SourceFile, childOf, enclosing, textOf, lineOf } from '../python/syntax';
 
+import { elsewhereWrapped, isLayerOf, plainLayer, plainTypedLayer, withoutHooks } from './conditions';
 import { callOf } from './expression';
 import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';
@@ -17,7 +19,7 @@ export interface Layer {
   readonly weight: string;
   readonly bias: string | null;
   /** What could not be seen: a condition. */
-  readonly conditions: readonly string[];
+  readonly conditions: readonly Condition[];
 }
 
 /** The layer of a module sink, null for functional ones. Refuses a layer that is not plainly what its name says. */
@@ -32,7 +34,7 @@ export function layerOf(match: Match): Layer | null {
   // A base class may make the layer in another file.
   const files = [...new Set([match.sink.node.file, ...(constructor ? [constructor.file] : [])])];
   const placeIn = (file: SourceFile): string => (file === match.sink.node.file ? '' : ` of ${file.path}`);
-  const named = (base: string, stages: Layer['stages'], conditions: readonly string[] = []): Layer => ({
+  const named = (base: string, stages: Layer['stages'], conditions: readonly Condition[] = []): Layer => ({
     text,
     stages,
     weight: `${base}.weight`,
@@ -56,24 +58,19 @@ export function layerOf(match: Match): Layer | null {
     for (const name of new Set([text, own, module.through ?? text]))
       requireUntouched(file, placeIn(file), name, owners);
   }
-  if (!constructor) return named(text, null, [`\`${text}\` is a plain linear layer without hooks`]);
+  if (!constructor) return named(text, null, [withoutHooks(text)]);
   const first = firstOfList(constructor, own, text, placeIn(constructor.file));
   if (first !== null) return named(`${text}[0]`, 'listed', first);
   requireNoOther(constructor, own);
   const { parent } = constructor;
   if (parent?.kind === 'assignment') {
     const once = textOf(childOf(parent, 'left') ?? parent) === own && assignments(parent, own) === 1;
-    return named(
-      text,
-      null,
-      once ? [] : [`\`${text}\` is the linear layer of line ${lineOf(parent)}${placeIn(constructor.file)}`],
-    );
+    return named(text, null, once ? [] : [isLayerOf(text, 'linear layer', lineOf(parent), placeIn(constructor.file))]);
   }
   const sequential = sequentialAround(constructor);
   if (!sequential) {
-    // `nn.Linear(..).double()`: a concatenation may be what brings its operands to that type.
-    const typed = parent?.kind === 'attribute' ? ', and what is concatenated has its dtype' : '';
-    return named(text, null, /\]$/.test(text) ? [] : [`\`${text}\` is a plain linear layer${typed}`]);
+    const plain = parent?.kind === 'attribute' ? plainTypedLayer : plainLayer;
+    return named(text, null, /\]$/.test(text) ? [] : [plain(text)]);
   }
   const { stages, target } = sequential;
   if (target !== own) {
@@ -83,7 +80,7 @@ export function layerOf(match: Match): Layer | null {
   const again =
     assignments(constructor, own) === 1
       ? []
-      : [`\`${text}\` is the Sequential of line ${lineOf(constructor)}${placeIn(constructor.file)}`];
+      : [isLayerOf(text, 'Sequential', lineOf(constructor), placeIn(constructor.file))];
   if (stages[0] !== constructor) refuse(`the layer is not the first stage of \`${text}\``);
   return named(`${text}[0]`, stages, again);
 }
@@ -146,7 +143,7 @@ function wrapperLinesOf(file: SourceFile): readonly WrapperLine[] {
 }
 
 /** Refuses where such a word stands beside the layer; elsewhere in the file it is a condition. */
-export function wrappers(file: SourceFile, of: string, text: string, constructor: Node | null): readonly string[] {
+export function wrappers(file: SourceFile, of: string, text: string, constructor: Node | null): readonly Condition[] {
   const lines = wrapperLinesOf(file);
   // `m.fc` elsewhere names the layer too, and so does the variable that it was made under.
   const names = [escape(text.replace(/^self(?=\.)/, ''))];
@@ -157,8 +154,9 @@ export function wrappers(file: SourceFile, of: string, text: string, constructor
   const nameless = lines.find((line) => line.word !== undefined && NAMELESS.test(line.text));
   if (nameless)
     refuse(`line ${nameless.line}${of} wraps or hooks layers without naming them, \`${text}\` perhaps among them`);
-  const other = lines.find(({ word }) => word !== undefined);
-  return other ? [`what line ${other.line}${of} does (\`${other.word}\`) does not concern \`${text}\``] : [];
+  return lines
+    .flatMap(({ line, word }) => (word === undefined ? [] : [elsewhereWrapped(line, of, word, text)]))
+    .slice(0, 1);
 }
 
 const escape = (text: string): string => text.replace(/[.[\]]/g, '\\$&');

@@ -8,6 +8,7 @@ import { isInteger } from './attention';
 import type { Written } from './decompose';
 import { flat, replace } from './edit';
 import { integer, isSimple, unwrap } from './expression';
+import { hasThreeAxes, isNumber, nobodyWrites } from './conditions';
 import { conditionsOf } from './guards';
 import { isMutation, occurrences, readersOf } from './names';
 import { refuse } from './refusal';
@@ -34,15 +35,15 @@ export function lazyCopy(match: Match): Written {
   return {
     edits: [replace(replicate.node, viewText(replicate, rank))],
     conditions: [
-      `nothing that is given \`${name}\` writes into it, or calls \`view\` across its copies`,
-      ...(count && !isInteger(count) ? [`\`${flat(count)}\` is a number`] : []),
-      ...(product && rank === null ? [`\`${name}\` has three axes`] : []),
+      nobodyWrites(name),
+      ...(count && !isInteger(count) ? [isNumber(flat(count))] : []),
+      ...(product && rank === null ? [hasThreeAxes(name)] : []),
       ...conditionsOf(match),
     ],
   };
 }
 
-/** How often a `repeat_interleave` repeats: a tensor of counts could stand there. */
+/** How often a `repeat_interleave` repeats. */
 const countOf = (replicate: Replicate): Node | null =>
   replicate.kind === 'blocks' ? (replicate.arguments[0] ?? null) : null;
 
@@ -55,8 +56,7 @@ function viewText(replicate: Replicate, rank: number | null): string {
     return `${text}.expand(${sizes.map((size) => (integer(size) === 1 ? '-1' : flat(size))).join(', ')})${suffix}`;
   }
   const [count] = sizes;
-  const axis = /dim=(-?\d+)[,)]/.exec(replicate.apply?.('') ?? '')?.[1];
-  if (kind !== 'blocks' || !count || axis !== '0') refuse('the copies are not made along the first axis');
+  if (kind !== 'blocks' || !count || replicate.axis !== 0) refuse('the copies are not made along the first axis');
   const inner = /^([\w.]+)\.unsqueeze\((?:dim=)?0\)$/.exec(text)?.[1];
   if (rank === null && !inner) refuse(`\`${flat(source)}\` is not known to have its first axis put in for the copies`);
   const others = rank === null ? [`*${inner}.shape`] : Array.from({ length: rank - 1 }, () => '-1');

@@ -17,7 +17,7 @@ import { placesOf } from '../python/words';
 
 /** The match as it looks from the call, or null where the forward does more, or other things first. */
 export function liftConcatenation(match: Match): Match | null {
-  const { sink, origin, form, path } = match;
+  const { sink, origin } = match;
   const callee = enclosing(sink.node, 'function_definition');
   const blocks = callee && blocksOf(callee, sink);
   if (!callee || !blocks || origin.file !== callee.file || !/^self\.\w+$/.test(sink.module?.text ?? '')) return null;
@@ -53,7 +53,7 @@ export function liftConcatenation(match: Match): Match | null {
       },
       ...behind,
     },
-    facts: { ...guardsOf(call.node, origin, form, path), assumptions: match.facts.assumptions },
+    facts: { ...guardsOf(call.node, origin), assumptions: match.facts.assumptions },
   };
 }
 

@@ -6,6 +6,7 @@
 import { guardsOf } from '../judge/guards';
 import type { Match, Sink } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { holdsLayer } from './conditions';
 import { type Call, callOf, unwrap } from './expression';
 import { madeBy } from './calls-to';
 import { indexOf } from './file-index';
@@ -27,7 +28,7 @@ export function lift(match: Match): Match | null {
 
 /** A call of a module that works row by row as a whole. */
 function liftRowWise(match: Match): Match | null {
-  const { origin, sink, form, path } = match;
+  const { origin, sink } = match;
   const scope = scopeOf(origin);
   const [call, ...more] = callsOf(scope, null).filter(({ positional: [given] }) => leadsTo(given, origin));
   const input = call?.positional[0];
@@ -49,14 +50,15 @@ function liftRowWise(match: Match): Match | null {
     local: true,
     sink: { ...sink, kind: 'linear', node: call.node, input, module: null, weight: null, bias: null },
     facts: {
-      ...guardsOf(call.node, origin, form, path),
-      assumptions: [...match.facts.assumptions, ...new Set(rows.conditions)],
+      ...guardsOf(call.node, origin),
+      assumptions: match.facts.assumptions,
+      needs: rows.conditions,
     },
   };
 }
 
 function liftProduct(match: Match, split: boolean): Match | null {
-  const { sink, origin, form, path } = match;
+  const { sink, origin, form } = match;
   const callee = enclosing(sink.node, 'function_definition');
   const owner = callee && enclosing(callee, 'class_definition');
   const name = owner && isPlainModule(owner) ? textOf(childOf(owner, 'name') ?? owner) : '';
@@ -94,11 +96,9 @@ function liftProduct(match: Match, split: boolean): Match | null {
       ...behind,
     },
     facts: {
-      ...guardsOf(call.node, origin, form, path),
-      assumptions: [
-        ...match.facts.assumptions,
-        ...(front === 'only' ? [] : (front.conditions ?? []).map((text) => text.replace('`self.', `\`${call.name}.`))),
-      ],
+      ...guardsOf(call.node, origin),
+      assumptions: match.facts.assumptions,
+      needs: front === 'only' || front.list === undefined ? [] : [holdsLayer(reached(front.list))],
     },
   };
 }

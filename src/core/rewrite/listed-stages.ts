@@ -1,6 +1,7 @@
 /** `layers = [nn.Linear(..)]; layers.append(..); self.mlp = nn.Sequential(*layers)`: whether the layer comes first. */
+import type { Condition } from '../finding';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
-
+import { beginsWithLayer } from './conditions';
 import { callOf, elements, unwrap } from './expression';
 import { assignmentsIn } from './file-index';
 import { torchName } from './torch-name';
@@ -11,7 +12,7 @@ import { dominates, isBinding, isMutation, occurrences } from './names';
  * null when it is no such Sequential, or plainly not the first. The user knows it as `shown`; `of` names the file where it is
  * another one.
  */
-export function firstOfList(constructor: Node, text: string, shown: string, of: string): readonly string[] | null {
+export function firstOfList(constructor: Node, text: string, shown: string, of: string): readonly Condition[] | null {
   const owner = enclosing(constructor, 'class_definition');
   const [assignment, ...more] = (owner && assignmentsIn(owner).get(text)) ?? [];
   const value = assignment && more.length === 0 ? childOf(assignment, 'right') : null;
@@ -21,9 +22,7 @@ export function firstOfList(constructor: Node, text: string, shown: string, of: 
   const at = additions?.findIndex(({ made }) => made === constructor) ?? -1;
   const own = additions?.[at];
   if (!additions || !own || additions.slice(0, at).some(({ always }) => always)) return null;
-  return at === 0 && own.always
-    ? []
-    : [`\`${shown}\` begins with the linear layer of line ${lineOf(constructor)}${of}`];
+  return at === 0 && own.always ? [] : [beginsWithLayer(shown, lineOf(constructor), of)];
 }
 
 /** The name in `nn.Sequential(*layers)`. */

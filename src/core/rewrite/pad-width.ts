@@ -5,6 +5,7 @@
 import type { Match } from '../judge/match';
 import { type Node, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
+import { savedWeights } from './conditions';
 import { flat, replace } from './edit';
 import { argument, callOf, elements, integer, isView } from './expression';
 import { layerOf } from './layer';
@@ -20,8 +21,8 @@ export function padWidth(match: Match): Written {
   const given = call && argument(call, 0, 'in_features');
   if (!layer || !call || !given) refuse('the layer is not made in this file as an nn.Linear');
   const width = integer(given);
-  const alignment = Number(/(\d+)$/.exec(match.why ?? '')?.[1]);
-  if (width === null || !alignment) refuse(`the width \`${flat(given)}\` is not written as a number`);
+  const alignment = match.why?.kind === 'width' ? match.why.alignment : null;
+  if (width === null || alignment === null) refuse(`the width \`${flat(given)}\` is not written as a number`);
   const missing = alignment - (width % alignment);
   if (layer.text.includes('[') || layer.stages) refuse('the layer is a stage of a container');
   requireOneUse(match, layer.text);
@@ -32,10 +33,7 @@ export function padWidth(match: Match): Written {
   const columns = `${missing} more column${missing > 1 ? 's' : ''}`;
   return {
     edits: finished(draftFor(cat), edits),
-    conditions: [
-      `saved weights of \`${layer.text}\` are loaded with ${columns}, of any value: they meet zeros`,
-      ...layer.conditions,
-    ],
+    conditions: [savedWeights(layer.text, columns), ...layer.conditions],
   };
 }
 

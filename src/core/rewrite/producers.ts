@@ -2,7 +2,9 @@
  * What becomes of the statements that made the copy: each is removed when nothing else reads its value, turned into a
  * statement of the small tensor when that has no name of its own, or else stays.
  */
+import type { Condition } from '../finding';
 import { type Node, statementOf, textOf, lineOf } from '../python/syntax';
+import { copyStays } from './conditions';
 import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, inOrder, indentOf, insertBefore, removeStatement, replace } from './edit';
 import { isSimple, isView, rootName } from './expression';
@@ -31,9 +33,9 @@ export interface Draft {
   /** Ranges that the edits take away: reads in them do not count. */
   readonly gone: Node[];
   /** Copies that stay because of another reader: a condition to print. */
-  readonly stays: string[];
+  readonly stays: Condition[];
   /** Expressions that get a name in front of the statement that they stand in, in the order in which they ran. */
-  readonly hoists: { readonly site: Node; readonly line: string; readonly expression: Node }[];
+  readonly hoists: { readonly site: Node; readonly name: string; readonly value: string; readonly expression: Node }[];
   /** Names whose value the edits take away or change, from the statement on. */
   readonly changed: (Definition & { readonly name: string })[];
   /** Parts of the file that are written again somewhere else. */
@@ -135,12 +137,12 @@ export function hoist(draft: Draft, expression: Node, ending: string): string {
   const site = statementOf(expression);
   if (!canHoist(expression))
     refuse(`line ${lineOf(expression)} computes a tensor inside an expression; give it a name first`);
-  const line = flat(expression);
-  const known = draft.hoists.find((one) => one.site === site && one.line.endsWith(` = ${line}`));
-  if (known) return known.line.slice(0, known.line.indexOf(' '));
+  const value = flat(expression);
+  const known = draft.hoists.find((one) => one.site === site && one.value === value);
+  if (known) return known.name;
   const name = draft.fresh(`${rootName(expression)}_${ending}`);
   draft.emitted.push(expression);
-  draft.hoists.push({ site, line: `${name} = ${line}`, expression });
+  draft.hoists.push({ site, name, value, expression });
   return name;
 }
 
@@ -156,7 +158,7 @@ export function finished(draft: Draft, edits: readonly Edit[]): readonly Edit[] 
   }
   const made = [...draft.edits];
   for (const site of new Set(draft.hoists.map((one) => one.site))) {
-    const lines = draft.hoists.filter((one) => one.site === site).map((one) => one.line);
+    const lines = draft.hoists.filter((one) => one.site === site).map(({ name, value }) => `${name} = ${value}`);
     const at = draft.gone.includes(site)
       ? made.findIndex((edit) => edit.start <= site.start && site.end <= edit.end)
       : -1;
@@ -188,8 +190,7 @@ function requireKept(draft: Draft, node: Node): void {
 
 /** One reason is enough: the others follow from it. */
 function keep(draft: Draft, name: string, reader: Node): void {
-  if (draft.stays.length === 0)
-    draft.stays.push(`the copy stays, because line ${lineOf(reader)} reads \`${name}\` too`);
+  if (draft.stays.length === 0) draft.stays.push(copyStays(lineOf(reader), name));
 }
 
 /** Refuses when a value on the way is written in place before the product reads it: its rows may differ then. */

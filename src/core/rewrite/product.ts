@@ -1,4 +1,5 @@
 /** The product that a sink computes, written for a slice of its weight. */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, textOf } from '../python/syntax';
 import type { Edit } from './edit';
@@ -23,7 +24,7 @@ export interface Product {
   readonly imports: readonly Edit[];
   /** What the sink does to the product: the later stages of a Sequential. */
   readonly after: (value: string) => string;
-  readonly conditions: readonly string[];
+  readonly conditions: readonly Condition[];
 }
 
 export function productOf(match: Match): Product {

@@ -1,7 +1,9 @@
 /** How many axes a tensor has, as far as its text says so. */
+import type { Condition } from '../finding';
 import { bindingsOf } from '../python/bindings';
 import { shapesInDocstring, tensorType } from '../python/shape-facts';
 import { type Node, type SourceFile, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { hasAxesBefore } from './conditions';
 import { flat } from './edit';
 import { callOf, elements, integer, unwrap } from './expression';
 import { isBinding, occurrences, visit } from './names';
@@ -42,7 +44,7 @@ export function parameterRank(node: Node): number | null {
  * What must hold for `x.expand(n, -1)` and `x.repeat(n, 1)` to be a map of an axis that x has: both also take a tensor
  * with fewer axes, and put new ones in front. Empty where the text says that x has them all.
  */
-export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node }: Replicate): readonly string[] {
+export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node }: Replicate): readonly Condition[] {
   if (kind !== 'expand' && kind !== 'repeat') return [];
   const [first] = sizes;
   // -1 keeps an axis, so that there is one.
@@ -54,7 +56,7 @@ export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node 
   const [own] = known;
   if (own !== undefined && whole !== null)
     refuse(`\`${flat(source)}\` has ${own === 1 ? 'one axis' : `${own} axes`}, and the copy puts another in front`);
-  return [`\`${flat(source)}\` has ${whole === null ? 'all axes of the copy' : `${whole} axes`} before it is copied`];
+  return [hasAxesBefore(flat(source), whole)];
 }
 
 /** An axis is put in for the copies: `x.unsqueeze(0)`, `x[None]`. */

@@ -16,6 +16,22 @@ export interface Replicate {
   readonly arguments: readonly Node[];
   /** The same copy of another tensor of the same rank whose last axis may be of another width. Null if it cannot be said. */
   readonly apply: ((x: string) => string) | null;
-  /** `repeats(n)`, `index(idx, dim=1)`: the map as ikbo_lens writes it, given which axes replicate. */
-  readonly map: (replicas: readonly ReplicaFact[]) => string | null;
+  /**
+   * The axis along which rows are repeated or looked up, as it is written; null where the sizes say it (`expand`, `repeat`)
+   * or several axes are indexed.
+   */
+  readonly axis: number | null;
+  /** How rows become copies, given which axes replicate; null where several do. */
+  readonly map: (replicas: readonly ReplicaFact[]) => RowMap | null;
 }
+
+/** One row to its copies along an axis: `count` copies each, or those whose rows `count` numbers. */
+export interface RowMap {
+  readonly kind: 'repeats' | 'index' | 'expand' | 'tile';
+  readonly count: string;
+  readonly axis: number;
+}
+
+/** `repeats(n)`, `index(idx, dim=1)`: the map as ikbo_lens writes it. */
+export const mapText = ({ kind, count, axis }: RowMap): string =>
+  `${kind}(${count}${axis === 0 ? '' : `, dim=${axis}`})`;

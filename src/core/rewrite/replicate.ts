@@ -6,14 +6,12 @@ import type { ReplicaFact } from '../judge/match';
 import { type Node, childOf } from '../python/syntax';
 import { flat } from './edit';
 import { einopsRepeat } from './einops';
-import type { Replicate } from './replica';
+import type { Replicate, RowMap } from './replica';
 import { trace } from './trace';
 import { isRaised } from './ranks';
 import { type Call, argument, callOf, elements, integer, isView, sizes, unwrap } from './expression';
 
 export type { Replicate };
-
-const dimSuffix = (dim: number): string => (dim === 0 ? '' : `, dim=${dim}`);
 
 /** Reads one replicating expression. Null when its form is not known. */
 export function replicateOf(expression: Node): Replicate | null {
@@ -40,7 +38,8 @@ export function replicateOf(expression: Node): Replicate | null {
         kind: 'blocks',
         arguments: size ? [count, size] : [count],
         apply: (x) => `${x}.repeat_interleave(${flat(count)}, dim=${dim}${output})`,
-        map: () => `repeats(${flat(count)}${dimSuffix(dim)})`,
+        axis: dim,
+        map: () => ({ kind: 'repeats', count: flat(count), axis: dim }),
       };
     }
     case 'index_select': {
@@ -52,7 +51,8 @@ export function replicateOf(expression: Node): Replicate | null {
         kind: 'index',
         arguments: [index],
         apply: (x) => `${x}.index_select(${dim}, ${flat(index)})`,
-        map: () => `index(${flat(index)}${dimSuffix(dim)})`,
+        axis: dim,
+        map: () => ({ kind: 'index', count: flat(index), axis: dim }),
       };
     }
     case 'expand':
@@ -68,6 +68,7 @@ export function replicateOf(expression: Node): Replicate | null {
         kind: 'expand',
         arguments: [other],
         apply: (x) => `${x}.expand(*${flat(other)}.shape[:-1], -1)`,
+        axis: null,
         map: (replicas) => expandMap(replicas, (axis) => `${flat(other)}.shape[${axis}]`),
       };
     }
@@ -96,6 +97,7 @@ function expanded(shared: Shared, list: readonly Node[]): Replicate {
     arguments: list,
     // The last size is the width of the source; the other tensor keeps its own.
     apply: (x) => `${x}.expand(${[...leading, '-1'].join(', ')})`,
+    axis: null,
     map: (replicas) => expandMap(replicas, (axis) => (list.length > axis ? flatOrNull(list[axis]) : null), list.length),
   };
 }
@@ -108,6 +110,7 @@ function repeated(shared: Shared, list: readonly Node[]): Replicate {
     kind: 'repeat',
     arguments: list,
     apply: lastIsOne ? (x) => `${x}.repeat(${texts.join(', ')})` : null,
+    axis: null,
     map: (replicas) => {
       const [replica, ...more] = replicas;
       const axis = replica ? frontAxis(replica, list.length) : null;
@@ -115,7 +118,7 @@ function repeated(shared: Shared, list: readonly Node[]): Replicate {
       if (more.length > 0 || !replica || axis === null || count === undefined) return null;
       // A repeat that adds axes is no map of an axis of the source.
       if (!hasRank(shared.source, list.length) && replica.map.kind !== 'cycle') return null;
-      return `${replica.map.kind === 'all' ? 'expand' : 'tile'}(${count}${dimSuffix(axis)})`;
+      return { kind: replica.map.kind === 'all' ? 'expand' : 'tile', count, axis };
     },
   };
 }
@@ -137,7 +140,8 @@ function indexed(node: Node): Replicate | null {
     kind: 'index',
     arguments: [index],
     apply: (x) => `${x}[${key}]`,
-    map: () => `index(${flat(index)}${dimSuffix(dim)})`,
+    axis: dim,
+    map: () => ({ kind: 'index', count: flat(index), axis: dim }),
   };
 }
 
@@ -145,12 +149,12 @@ function expandMap(
   replicas: readonly ReplicaFact[],
   size: (axis: number) => string | null,
   rank: number | null = null,
-): string | null {
+): RowMap | null {
   const [replica, ...more] = replicas;
   if (!replica || more.length > 0) return null;
   const axis = frontAxis(replica, rank);
   const text = axis === null ? null : size(axis);
-  return axis === null || text === null || text === '-1' ? null : `expand(${text}${dimSuffix(axis)})`;
+  return axis === null || text === null || text === '-1' ? null : { kind: 'expand', count: text, axis };
 }
 
 function frontAxis(replica: ReplicaFact, rank: number | null): number | null {
@@ -178,6 +182,7 @@ const spread = (node: Node, source: Node): Replicate => ({
   kind: 'expand',
   arguments: [],
   apply: null,
+  axis: null,
   map: () => null,
 });
 
@@ -215,7 +220,8 @@ function merged(call: Call): Replicate | null {
     rank: list.length - 1,
     arguments: [count],
     apply: (x) => `${x}.repeat_interleave(${flat(count)}, dim=${axis - 1})`,
-    map: () => `repeats(${flat(count)}${dimSuffix(axis - 1)})`,
+    axis: axis - 1,
+    map: () => ({ kind: 'repeats', count: flat(count), axis: axis - 1 }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Modules of the file whose forward works row by row: what it gives for a row depends on that row alone. */
+import type { Condition } from '../finding';
 import { type Node, childOf, textOf } from '../python/syntax';
 import { shortly } from './edit';
 import { argument, callOf, integer, unwrap } from './expression';
@@ -12,7 +13,7 @@ import { moduleList } from './split-loop';
 
 /** What a forward reads of `self`, and what must hold for it to work row by row. */
 export interface RowWise {
-  readonly conditions: readonly string[];
+  readonly conditions: readonly Condition[];
   readonly attributes: ReadonlySet<string>;
 }
 
@@ -40,7 +41,7 @@ export function rowWiseForward(owner: Node, depth = 0): RowWise | null {
 }
 
 function createReader(owner: Node, rows: Set<string>, depth: number) {
-  const conditions: string[] = [];
+  const conditions: Condition[] = [];
   const attributes = new Set<string>();
   /** Lists of layers by the names of the loops over them. */
   const walked = new Map<string, string>();
@@ -76,7 +77,7 @@ function createReader(owner: Node, rows: Set<string>, depth: number) {
     if (!stages) return false;
     const needed = stageConditions(stages, shortly(call.node));
     // Nothing is taken for row-wise on trust.
-    if (!needed || needed.some((condition) => condition.startsWith('every stage'))) return false;
+    if (!needed || needed.some(({ kind }) => kind === 'row-wise')) return false;
     conditions.push(...needed);
     return true;
   };

@@ -1,5 +1,7 @@
 /** Operators that treat rows one by one, as far as text tells: behind a product they can run before the rows are copied. */
+import type { Condition } from '../finding';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { EVALUATION, rowByRow, sharedDraw } from './conditions';
 import { argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 import { parameterRank } from './ranks';
@@ -95,7 +97,7 @@ export function constructorOf(node: Node, name: string): Node | null {
 }
 
 /** Conditions under which stages work row by row that do not say so by themselves; null where one takes rows together. */
-export function stageConditions(stages: readonly Node[], text: string): readonly string[] | null {
+export function stageConditions(stages: readonly Node[], text: string): readonly Condition[] | null {
   const unknown = stages.filter((stage) => !isRowWiseModule(stage));
   if (unknown.some(takesRowsTogether)) return null;
   const name = (stage: Node): string => {
@@ -106,13 +108,9 @@ export function stageConditions(stages: readonly Node[], text: string): readonly
   const drawn = [...new Set(random.map(name))].join(' and ');
   const batch = unknown.filter((stage) => /BatchNorm/.test(name(stage)));
   return [
-    ...(random.length > 0
-      ? [`in training, all copies of a row then share one draw of ${drawn}; in evaluation nothing changes`]
-      : []),
-    ...(batch.length > 0
-      ? ['the model is in evaluation mode: in training, batch statistics would count each row once and not its copies']
-      : []),
-    ...(unknown.length > random.length + batch.length ? [`every stage of \`${text}\` works row by row`] : []),
+    ...(random.length > 0 ? [sharedDraw('all copies of a row', drawn)] : []),
+    ...(batch.length > 0 ? [EVALUATION] : []),
+    ...(unknown.length > random.length + batch.length ? [rowByRow(text)] : []),
   ];
 }
 

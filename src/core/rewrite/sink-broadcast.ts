@@ -2,12 +2,14 @@
  * lin(map(x)) = map(lin(x)) for whatever works row by row: the product runs on the small tensor, and its result is
  * copied instead. IKB102.
  */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, statementOf, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { disturbance, requireUndisturbed } from './disturbance';
 import { type Edit, flat, removeStatement, replace, shortly } from './edit';
 import { callOf, isView } from './expression';
+import { rowByRow } from './conditions';
 import { conditionsOf } from './guards';
 import { type Layer, layerOf } from './layer';
 import { matmulOperands, requireTwoAxes } from './product';
@@ -75,7 +77,7 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
   const call = callOf(made.value);
   const step = match.path.find(({ node }) => node.start === made.value.start && node.end === made.value.end);
   const [argument, ...more] = call?.positional ?? [];
-  if (!call || !step || !['row-wise', 'write'].includes(step.kind) || !argument || more.length > 0) {
+  if (!call || !step || !['write', 'draw', 'call'].includes(step.kind) || !argument || more.length > 0) {
     if (made.value.kind === 'identifier')
       refuse(
         `\`${textOf(made.value)}\` (line ${lineOf(made.value)}) does not get its copies by a statement of its own`,
@@ -105,9 +107,9 @@ function requireMatrix(match: Match): void {
 }
 
 /** What must hold for a whole Sequential to work row by row, as far as its stages do not say so. */
-export function rowWise(layer: Layer | null): readonly string[] {
+export function rowWise(layer: Layer | null): readonly Condition[] {
   if (!layer?.stages) return [];
-  if (layer.stages === 'listed') return [`every stage of \`${layer.text}\` works row by row`];
+  if (layer.stages === 'listed') return [rowByRow(layer.text)];
   const taking = layer.stages.find(takesRowsTogether);
   if (taking) refuse(`\`${shortly(taking)}\` takes rows together`);
   return stageConditions(layer.stages, layer.text) ?? [];

@@ -14,7 +14,8 @@ export interface Split {
   readonly edits: readonly Edit[];
   /** Where the layer is one of a list: how the class calls it. */
   readonly layer?: string;
-  readonly conditions?: readonly string[];
+  /** That list, where it may be empty. */
+  readonly list?: string;
 }
 
 /** Null when the layer is not the first thing that `callee` does with its input, and the only one. */

@@ -3,6 +3,7 @@
  * branch: the product is split where it stands into a sum over the blocks, which broadcasts by itself, and the blocks are
  * handed over as they were before they were expanded. Callers that hand over full blocks get what they got. IKB101.
  */
+import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, enclosing, statementOf, textOf, lineOf } from '../python/syntax';
 import { readFree } from './blocks';
@@ -11,6 +12,7 @@ import { type Written, splitInto } from './decompose';
 import { type Edit, flat, removeStatement, replace } from './edit';
 import { argument, callOf, integer, sizes, unwrap } from './expression';
 import { isSizeOf } from './full-rows';
+import { asWide } from './conditions';
 import { apartFrom, conditionsOf } from './guards';
 import { type Definition, definitionOf, isBinding, isMutation, occurrences, readersOf } from './names';
 import { productOf } from './product';
@@ -44,15 +46,15 @@ export function splitInPlace(match: Match): Written {
   const written = splitInto(match, product, draft, { ...concatenation, parts });
   return {
     edits: [...written.edits, ...new Map(drops.map(({ edit }) => [edit.start, edit])).values()],
-    conditions: [...written.conditions, ...new Set(drops.flatMap(widthOf)), ...conditionsOf(match)],
+    conditions: [...written.conditions, ...drops.flatMap(widthOf), ...conditionsOf(match)],
   };
 }
 
 /** A last size that is written out may copy columns, too. */
-function widthOf({ replicate }: Drop): readonly string[] {
+function widthOf({ replicate }: Drop): readonly Condition[] {
   const last = replicate.arguments.at(-1);
   const kept = last !== undefined && callOf(replicate.node)?.method === 'expand' && integer(last) === -1;
-  return kept ? [] : [`\`${flat(replicate.source)}\` is as wide as what it is expanded to`];
+  return kept ? [] : [asWide(flat(replicate.source))];
 }
 
 const contains = (outer: Node, inner: Node): boolean =>

@@ -60,7 +60,7 @@ export function splitLoop(callee: Node, { node, input, module }: Sink): Split | 
     position,
     edits,
     layer: `${loop.list}[0]`,
-    conditions: literal ? [] : [`\`${loop.list}\` holds a layer`],
+    ...(literal ? {} : { list: loop.list }),
   };
 }
 

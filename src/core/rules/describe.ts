@@ -1,6 +1,6 @@
 /** From a match to the finding that users see. */
 import { bound } from '../cost/cost';
-import type { Finding, Rewrite, Site } from '../finding';
+import { type Finding, type Rewrite, type Site, refused } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, positionOf } from '../python/syntax';
 import { benchHint } from './bench-hint';
@@ -55,5 +55,5 @@ export function describe(
 /** A copy that another file makes is not changed from here. */
 function fromElsewhere({ origin }: Match, { rewrites: [kind] }: Rule): readonly Rewrite[] {
   const reason = `The copy is made in ${origin.file.path} (line ${positionOf(origin.file, origin.start).line}), which is not changed from here.`;
-  return kind ? [{ ...kind, tier: 'none', reason, edits: [] }] : [];
+  return kind ? [refused(kind, reason)] : [];
 }

@@ -20,7 +20,7 @@ export const ikb203: Rule = {
   },
   match: (match) => match.code === 'IKB203',
   message(match) {
-    return `enable_gqa=True in ${sinkText(match)} cannot use a fused kernel: ${match.why ?? 'unknown'}`;
+    return `enable_gqa=True in ${sinkText(match)} cannot use a fused kernel: ${match.why?.text ?? 'unknown'}`;
   },
   rewrites: [
     { id: 'fold-heads', title: 'Fold the queries that share a head into one longer query axis' },

@@ -21,7 +21,7 @@ export const ikb401: Rule = {
   },
   match: (match) => match.code === 'IKB401',
   message(match) {
-    return `the contracted size of ${sinkText(match)}${when(match)}: ${match.why ?? ''}; pad it once when the model is built`;
+    return `the contracted size of ${sinkText(match)}${when(match)}: ${match.why?.text ?? ''}; pad it once when the model is built`;
   },
   rewrites: [{ id: 'pad-width', title: 'Widen the layer once and let zeros meet the new columns' }],
 };

@@ -1,6 +1,5 @@
 /** Pieces that the messages of all rules share. */
 import { isOne } from '../tensor/dim';
-import { DRAWS } from '../tensor/pointwise';
 import { factors } from '../cost/cost';
 import type { Match } from '../judge/match';
 import { type Node, textOf } from '../python/syntax';
@@ -96,7 +95,7 @@ export function when(match: Match): string {
 }
 
 /** Whether a dropout stands between the copies and the product. */
-export const isDropped = ({ path }: Match): boolean => path.some(({ what }) => what === DRAWS);
+export const isDropped = ({ path }: Match): boolean => path.some(({ kind }) => kind === 'draw');
 
 /** The copies are equal then, and not so in training. */
 export const inEvaluation = (match: Match): string => (isDropped(match) ? ' in evaluation' : '');

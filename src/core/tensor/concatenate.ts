@@ -14,7 +14,7 @@ import {
   tensor,
   withRank,
 } from './shape';
-import type { Axis, Block, Form, Place, Replica, Shape, Tensor } from './value';
+import type { Assumption, Axis, Block, Form, Place, Replica, Shape, Tensor } from './value';
 
 /** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
 export function concatenate(values: readonly Tensor[], dim: number, place: Place): Tensor {
@@ -23,8 +23,8 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   const rank = assumed ? 3 : (ranks[0] ?? null);
   const ranked = rank === null ? values : values.map((v) => ({ ...v, shape: withRank(v, rank) ?? v.shape }));
   const axis = rank !== null && dim < 0 ? dim + rank : dim;
-  const written = writtenAt(place, 'cat writes the copy');
-  const mark = (r: Replica): Replica => (assumed ? withAssumption(written(r), LAST_JOINED) : written(r));
+  const written = writtenAt(place, 'cat writes the copy', 'concatenate');
+  const mark = (r: Replica): Replica => (assumed ? withAssumption(written(r), 'joined-along-last') : written(r));
   const blocks: Block[] = [];
   // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.
   // Padded with a constant, they are one kind.
@@ -58,13 +58,11 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   });
 }
 
-const LAST_JOINED = 'the concatenation is along the last axis';
-
 /** `y.unsqueeze(1).expand_as(x)` of a `y` and an `x` of unknown rank: a vector for each row, most likely. */
 const isVectorOverRows = ({ shape: { exact, head, tail } }: Tensor): boolean =>
   !exact && head.length === 2 && tail.length === 0 && head[1]?.replica?.map.kind === 'all';
 
-const withAssumption = (replica: Replica, assumption: string): Replica =>
+const withAssumption = (replica: Replica, assumption: Assumption): Replica =>
   replica.assumptions.includes(assumption)
     ? replica
     : { ...replica, assumptions: [...replica.assumptions, assumption] };

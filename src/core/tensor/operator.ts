@@ -9,11 +9,29 @@ export interface Operator {
    * that is called), `einops.repeat`, `operator.matmul`.
    */
   readonly torch: readonly string[];
-  readonly onnx: readonly string[];
   /** Parameter names in order, as the function takes them (a method's first one is the tensor itself); `*x`: the rest. */
   readonly params: readonly string[];
   readonly effect: Effect;
 }
+
+/** Sinks: what multiplies. */
+export const PRODUCTS = [
+  'linear',
+  'matmul',
+  'matmul-add',
+  'einsum',
+  'convolution',
+  'functional-convolution',
+  'bilinear',
+  'recurrent',
+  'recurrent-cell',
+  'attention',
+  // Of queries, keys and values in one tensor.
+  'packed-attention',
+  'multihead-attention',
+  'transformer-layer',
+  'transformer-decoder',
+] as const;
 
 export type Effect =
   /** Element by element; with several tensors they broadcast. Keeps maps and writes the result. */
@@ -65,22 +83,7 @@ export type Effect =
   | 'adaptive-pool'
   /** Other sizes for the axes behind the channels: where those had one place, a broadcast. */
   | 'resize'
-  /** Sinks. */
-  | 'linear'
-  | 'matmul'
-  | 'matmul-add'
-  | 'einsum'
-  | 'convolution'
-  | 'functional-convolution'
-  | 'bilinear'
-  | 'recurrent'
-  | 'recurrent-cell'
-  | 'attention'
-  /** Of queries, keys and values in one tensor. */
-  | 'packed-attention'
-  | 'multihead-attention'
-  | 'transformer-layer'
-  | 'transformer-decoder'
+  | (typeof PRODUCTS)[number]
   /** New tensors. */
   | 'create'
   | 'create-random'

@@ -1,16 +1,15 @@
 /** The operator table. What effects mean is in views, reshape, pointwise and contract; here is only who has which. */
-import type { Effect, Operator } from './operator';
+import { type Effect, type Operator, PRODUCTS } from './operator';
 
 /**
  * `torch` in short: `m` a method of Tensor, `t` torch.<name>, `f` torch.nn.functional.<name>; `n:X` the module nn.X.
  * Most operators exist as method and function, some as more.
  */
-function row(effect: Effect, spellings: string, names: string, params: string, onnx = ''): Operator[] {
+function row(effect: Effect, spellings: string, names: string, params: string): Operator[] {
   return names.split(' ').map((name) => ({
     name,
     effect,
     torch: spellings.split(' ').flatMap((s) => spell(s, name)),
-    onnx: onnx ? onnx.split(' ') : [],
     params: params ? params.split(' ') : [],
   }));
 }
@@ -42,11 +41,11 @@ export const OPERATORS: readonly Operator[] = [
     'input other',
   ),
   ...row('pointwise', 'mt', 'masked_fill where', 'input mask value'),
-  ...row('add', 'mt', 'add', 'input other', 'Add'),
-  ...row('subtract', 'mt', 'sub subtract', 'input other', 'Sub'),
-  ...row('multiply', 'mt', 'mul multiply', 'input other', 'Mul'),
+  ...row('add', 'mt', 'add', 'input other'),
+  ...row('subtract', 'mt', 'sub subtract', 'input other'),
+  ...row('multiply', 'mt', 'mul multiply', 'input other'),
   ...row('copy', 'mt', 'clone contiguous', 'input'),
-  ...row('same', 'mt', 'detach requires_grad_ pin_memory positive', 'input', 'Identity'),
+  ...row('same', 'mt', 'detach requires_grad_ pin_memory positive', 'input'),
   ...row(
     'same',
     'f n:Dropout n:Dropout1d n:Dropout2d n:AlphaDropout n:Identity n:DropPath n:StochasticDepth',
@@ -54,47 +53,41 @@ export const OPERATORS: readonly Operator[] = [
     'input',
   ),
   ...row('same', 'm', 'view_as_real cuda_ data', 'input'),
-  ...row('expand', 'm', 'expand', 'input *size', 'Expand'),
+  ...row('expand', 'm', 'expand', 'input *size'),
   ...row('expand', 'tm', 'broadcast_to', 'input size'),
   ...row('expand-as', 'm', 'expand_as', 'input other'),
-  ...row('repeat', 'm', 'repeat', 'input *repeats', 'Tile'),
+  ...row('repeat', 'm', 'repeat', 'input *repeats'),
   ...row('repeat', 'tm', 'tile', 'input *dims'),
   ...row('repeat-interleave', 'tm', 'repeat_interleave', 'input repeats dim'),
-  ...row('reshape', 'm', 'reshape', 'input *shape', 'Reshape'),
+  ...row('reshape', 'm', 'reshape', 'input *shape'),
   ...row('reshape', 't', 'reshape', 'input shape'),
   ...row('reshape', 'm', 'reshape_as view_as', 'input other'),
   ...row('view', 'm', 'view', 'input *shape'),
-  ...row('flatten', 'tm n:Flatten', 'flatten', 'input start_dim end_dim', 'Flatten'),
+  ...row('flatten', 'tm n:Flatten', 'flatten', 'input start_dim end_dim'),
   ...row('unflatten', 'tm', 'unflatten', 'input dim sizes'),
-  ...row('unsqueeze', 'tm', 'unsqueeze', 'input dim', 'Unsqueeze'),
-  ...row('squeeze', 'tm', 'squeeze', 'input dim', 'Squeeze'),
+  ...row('unsqueeze', 'tm', 'unsqueeze', 'input dim'),
+  ...row('squeeze', 'tm', 'squeeze', 'input dim'),
   ...row('transpose', 'tm', 'transpose swapaxes swapdims', 'input dim0 dim1'),
-  ...row('permute', 'm', 'permute', 'input *dims', 'Transpose'),
+  ...row('permute', 'm', 'permute', 'input *dims'),
   ...row('permute', 't', 'permute', 'input dims'),
   ...row('movedim', 'tm', 'movedim moveaxis', 'input source destination'),
   ...row('narrow', 'tm', 'narrow', 'input dim start length'),
   ...row('chunk', 'tm', 'chunk tensor_split', 'input chunks dim'),
-  ...row('chunk', 'tm', 'split', 'input split_size_or_sections dim', 'Split'),
+  ...row('chunk', 'tm', 'split', 'input split_size_or_sections dim'),
   ...row('unbind', 'tm', 'unbind', 'input dim'),
   ...row('einops-repeat', 'einops.repeat', 'repeat', 'tensor pattern'),
   ...row('einops-rearrange', 'einops.rearrange', 'rearrange', 'tensor pattern'),
   ...row('einops-reduce', 'einops.reduce', 'reduce', 'tensor pattern reduction'),
   ...row('einops-pack', 'einops.pack', 'pack', 'tensors pattern'),
   ...row('einops-unpack', 'einops.unpack', 'unpack', 'tensor packed_shapes pattern'),
-  ...row('concatenate', 't', 'cat concat concatenate', 'tensors dim', 'Concat'),
+  ...row('concatenate', 't', 'cat concat concatenate', 'tensors dim'),
   ...row('concatenate-last', 't', 'hstack', 'tensors'),
   ...row('stack', 't', 'stack', 'tensors dim'),
-  ...row('index-select', 'tm', 'index_select', 'input dim index', 'Gather'),
-  ...row('gather', 'tm', 'gather take_along_dim take', 'input dim index', 'GatherElements'),
-  ...row('softmax', 'tmf', 'softmax log_softmax', 'input dim', 'Softmax'),
+  ...row('index-select', 'tm', 'index_select', 'input dim index'),
+  ...row('gather', 'tm', 'gather take_along_dim take', 'input dim index'),
+  ...row('softmax', 'tmf', 'softmax log_softmax', 'input dim'),
   ...row('softmax', 'f', 'normalize', 'input p dim'),
-  ...row(
-    'layer-norm',
-    'f n:LayerNorm n:RMSNorm n:T5LayerNorm n:LlamaRMSNorm',
-    'layer_norm',
-    'input',
-    'LayerNormalization',
-  ),
+  ...row('layer-norm', 'f n:LayerNorm n:RMSNorm n:T5LayerNorm n:LlamaRMSNorm', 'layer_norm', 'input'),
   ...row(
     'batch-norm',
     'f n:BatchNorm1d n:BatchNorm2d n:SyncBatchNorm n:GroupNorm n:InstanceNorm1d n:InstanceNorm2d',
@@ -106,7 +99,6 @@ export const OPERATORS: readonly Operator[] = [
     'tm',
     'sum mean max min amax amin logsumexp prod norm std var argmax argmin all any median cumsum cumprod',
     'input dim keepdim',
-    'ReduceSum ReduceMean ReduceMax',
   ),
   ...['1d', '2d', '3d'].flatMap((n) =>
     ['Avg', 'Max'].flatMap((kind) =>
@@ -120,13 +112,13 @@ export const OPERATORS: readonly Operator[] = [
   ),
   ...row('resize', 'f n:Upsample n:UpsamplingBilinear2d n:UpsamplingNearest2d', 'interpolate', 'input size'),
   ...row('resize', 'f', 'upsample', 'input size'),
-  ...row('linear', 'f n:Linear n:LazyLinear n:NonDynamicallyQuantizableLinear', 'linear', 'input weight bias', 'Gemm'),
-  ...row('matmul', 'tm', 'matmul mm bmm _scaled_mm', 'input other', 'MatMul'),
+  ...row('linear', 'f n:Linear n:LazyLinear n:NonDynamicallyQuantizableLinear', 'linear', 'input weight bias'),
+  ...row('matmul', 'tm', 'matmul mm bmm _scaled_mm', 'input other'),
   ...row('matmul', 'operator.matmul', 'matmul', 'input other'),
   ...row('matmul-add', 'tm', 'addmm baddbmm', 'bias input other'),
-  ...row('einsum', 't', 'einsum', 'equation *operands', 'Einsum'),
+  ...row('einsum', 't', 'einsum', 'equation *operands'),
   ...row('einsum', 'einops.einsum', 'einops_einsum', '*operands'),
-  ...row('convolution', 'n:Conv1d n:Conv2d n:Conv3d n:ConvModule', 'conv', 'input', 'Conv'),
+  ...row('convolution', 'n:Conv1d n:Conv2d n:Conv3d n:ConvModule', 'conv', 'input'),
   ...row('functional-convolution', 'f', 'conv1d conv2d conv3d', 'input weight bias stride padding'),
   ...row('bilinear', 'f n:Bilinear', 'bilinear', 'input1 input2'),
   ...row('recurrent', 'n:GRU n:LSTM n:RNN', 'rnn', 'input hx'),
@@ -136,7 +128,6 @@ export const OPERATORS: readonly Operator[] = [
     'f',
     'scaled_dot_product_attention',
     'query key value attn_mask dropout_p is_causal scale enable_gqa',
-    'Attention',
   ),
   ...row(
     'attention',
@@ -200,10 +191,21 @@ export const OPERATORS: readonly Operator[] = [
   ...row('ids', 'm', 'long int bool', 'input'),
   ...row('opaque-index', 'tm', 'argsort sort topk nonzero unique', 'input *args'),
   ...row('embedding', 'f n:Embedding n:EmbeddingBag', 'embedding', 'input'),
-  ...row('one-hot', 'f', 'one_hot', 'input num_classes', 'OneHot'),
+  ...row('one-hot', 'f', 'one_hot', 'input num_classes'),
 ];
 
 const byName = new Map<string, Operator>(OPERATORS.flatMap((o) => o.torch.map((name) => [name, o] as const)));
+
+const PRODUCT_EFFECTS: ReadonlySet<Effect> = new Set(PRODUCTS);
+
+/** What products are called, without the module that they are of: `Linear`, `matmul`, `scaled_dot_product_attention`. */
+export const PRODUCT_NAMES: readonly string[] = [
+  ...new Set(
+    OPERATORS.flatMap(({ effect, torch }) =>
+      PRODUCT_EFFECTS.has(effect) ? torch.map((name) => name.slice(name.lastIndexOf('.') + 1)) : [],
+    ),
+  ),
+];
 
 /** The operator behind a canonical name: `torch.cat`, `Tensor.repeat`, `F.linear`, `nn.Linear`, `einops.repeat`. */
 export const operatorNamed = (name: string): Operator | null => byName.get(name) ?? null;

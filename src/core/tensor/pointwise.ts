@@ -14,26 +14,29 @@ import {
   replicasOf,
   tensor,
 } from './shape';
-import type { Axis, Block, Content, Form, Place, Replica, Shape, Tensor, Term, Trail } from './value';
+import type { Axis, Block, Content, Form, Place, Replica, Shape, StepKind, Tensor, Term, Trail } from './value';
 
 export const writtenAt =
-  (place: Place, what: string) =>
+  (place: Place, what: string, kind: StepKind = 'work') =>
   (replica: Replica): Replica => {
     const mark = (r: Replica): Replica =>
-      r.written || r.added ? r : { ...r, written: place, trail: step(r.trail, place, what) };
+      r.written || r.added ? r : { ...r, written: place, trail: step(r.trail, place, what, kind) };
     return replica.also.length === 0 ? mark(replica) : { ...mark(replica), also: replica.also.map(mark) };
   };
 
-export const step = (before: Trail | null, place: Place, what: string): Trail => ({ place, what, before });
+export const step = (before: Trail | null, place: Place, what: string, kind: StepKind): Trail => ({
+  place,
+  what,
+  kind,
+  before,
+});
 
 /** What a dropout does to copies; in evaluation they stay equal. */
-export const DRAWS = 'dropout draws for every copy in training';
-
 export const drawnAt =
   (place: Place) =>
   (replica: Replica): Replica => {
-    for (let at = replica.trail; at; at = at.before) if (at.what === DRAWS) return replica;
-    return { ...replica, trail: step(replica.trail, place, DRAWS) };
+    for (let at = replica.trail; at; at = at.before) if (at.kind === 'draw') return replica;
+    return { ...replica, trail: step(replica.trail, place, 'dropout draws for every copy in training', 'draw') };
   };
 
 /** The same value with every replica of it, also those inside its form, changed. */

@@ -15,7 +15,7 @@ import {
   unknownDim,
   withRank,
 } from './shape';
-import type { Axis, Place, Replica, Shape, Tensor } from './value';
+import type { Assumption, Axis, Place, Replica, Shape, Tensor } from './value';
 
 interface Making {
   readonly map: AxisMap;
@@ -57,7 +57,7 @@ const all = (of: Tensor, extent: Dim, origin: Place, written: boolean, argument:
   replica: replica(of, { map: ALL, source: ONE, extent, origin, written, argument }),
 });
 
-const assuming = (axis: Axis, assumption: string): Axis => ({
+const assuming = (axis: Axis, assumption: Assumption): Axis => ({
   ...axis,
   replica: axis.replica && { ...axis.replica, assumptions: [...axis.replica.assumptions, assumption] },
 });
@@ -103,7 +103,7 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
   if (!sure && chosen !== undefined) {
     const size = sizes[chosen];
     const grown = size !== undefined && size !== 'keep' ? all(t, size, place, false, chosen) : undefined;
-    if (grown) axes[chosen] = chosen === only ? grown : assuming(grown, 'the expand keeps the size of the first axis');
+    if (grown) axes[chosen] = chosen === only ? grown : assuming(grown, 'expand-keeps-first');
   }
   return view(t, exactShape(axes), place);
 }

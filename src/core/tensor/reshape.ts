@@ -4,7 +4,7 @@ import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, tensor } fr
 import { anchored, hiddenRank, isProductOf, keepsLast, keepsOne, keptLast, mayBe } from './kept-axes';
 import { grouped, lost, mergeAxes, regroup, splitAxis } from './merged-axes';
 import { type Merged, type Reshaped, amongOnes, splitLeading, splitTrailing } from './split-copies';
-import type { Axis, Form, Place, Replica, Tensor } from './value';
+import type { Assumption, Axis, Form, Place, Replica, Tensor } from './value';
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
 export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
@@ -16,7 +16,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   const others = product(sizes.filter((s): s is Dim => s !== 'rest'));
   const rest = divide(total, others);
   const to: Dim[] = sizes.map((s) => (s === 'rest' ? rest : s));
-  const assumptions: string[] = [];
+  const assumptions: Assumption[] = [];
   let front = 0;
   while (front < axes.length && front < to.length && equal(axes[front]?.dim ?? null, to[front] ?? null) === true)
     front++;
@@ -41,7 +41,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     const [inner, merged] = [from.slice(1, -1), into.slice(1, -1)];
     const first = equal(from[0]?.dim ?? null, into[0] ?? null);
     if (first !== false && equal(product(inner.map((axis) => axis.dim)), product(merged)) === true) {
-      assumptions.push('the view keeps the first and the last axis');
+      assumptions.push('first-and-last-axis');
       [front, back, from, into] = [1, 1, inner, merged];
     }
   }
@@ -49,7 +49,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   if (front === 0 && from.length > into.length) {
     const kept = anchored(from, into, sizes);
     if (kept > 0) {
-      assumptions.push('the view keeps the first axes');
+      assumptions.push('first-axes');
       front = kept;
       from = from.slice(kept);
       into = into.slice(kept);
@@ -60,7 +60,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   if (into.length === 2 && from.length > 2 && leading && back === 0) {
     const last = from[from.length - 1];
     if (last && mayBe(last, into[1] ?? null)) {
-      if (sizes[front + 1] !== 'rest') assumptions.push('the view keeps the last axis');
+      if (sizes[front + 1] !== 'rest') assumptions.push('last-axis');
       back++;
       from = from.slice(0, -1);
       into = into.slice(0, -1);
@@ -74,14 +74,14 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     }
   } else if (keepsLast(from, sizes.slice(front, sizes.length - back), into)) {
     // view(-1, T, D) of more axes than that.
-    assumptions.push('the view keeps the last axes');
+    assumptions.push('last-axes');
     const kept = into.length - 1;
     back += kept;
     from = from.slice(0, -kept);
     into = into.slice(0, 1);
   } else if (back === 0 && sizes[front] === 'rest' && keepsOne(from, into)) {
     // view(-1, n * s, D) of rows with their copies beside them.
-    assumptions.push('the view keeps the last axis');
+    assumptions.push('last-axis');
     back++;
     from = from.slice(0, -1);
     into = into.slice(0, -1);
@@ -99,7 +99,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     const merged =
       (isPlain || agrees) && from.some((a, i) => sizes[front + i] !== 'rest' && isMultiple(into[i] ?? null, a.dim));
     if (pairs && !merged) {
-      if (from.some((axis) => axis.replica)) assumptions.push('the view keeps the order of the axes');
+      if (from.some((axis) => axis.replica)) assumptions.push('order-of-axes');
       front += from.length;
       from = [];
       into = [];
@@ -151,7 +151,7 @@ function splitSecond(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nu
   if (!times || !kept) return null;
   const merged = exactShape([mergeAxes([first, times]), kept, ...more]);
   const made = reshape({ ...t, shape: merged }, [sizes[0] ?? null, map.source, ...rest]);
-  const assumptions = same === true ? [] : ['the view makes rows of the copies'];
+  const assumptions: readonly Assumption[] = same === true ? [] : ['rows-of-copies'];
   return {
     ...made,
     crosses: true,
@@ -188,7 +188,7 @@ function splitCycle(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | nul
   if (!copies) return null;
   const head = [...t.shape.head.slice(0, -1), ...splitAxis(last, [copies, map.source])];
   const made = reshape({ ...t, shape: exactShape(head) }, [...sizes.slice(0, -1), map.source]);
-  const assumptions = same === true ? [] : ['the view ends in the width before the repeat'];
+  const assumptions: readonly Assumption[] = same === true ? [] : ['width-before-repeat'];
   return { ...made, assumptions: [...made.assumptions, ...assumptions] };
 }
 
@@ -224,10 +224,10 @@ function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     back++;
   }
   const left = [...head.slice(front), ...tail.slice(0, tail.length - back)];
-  const assumptions: string[] = [];
+  const assumptions: Assumption[] = [];
   const last = back === 0 && sizes[front] === 'rest' ? keptLast(tail, sizes.slice(front + 1)) : null;
   if (last) {
-    assumptions.push(last.length > 1 ? 'the view keeps the last axes' : 'the view keeps the last axis');
+    assumptions.push(last.length > 1 ? 'last-axes' : 'last-axis');
     last.forEach((axis, i) => {
       axes[front + 1 + i] = axis;
       origin[front + 1 + i] = i - last.length;

@@ -2,7 +2,7 @@
 import { ALL } from './axis-map';
 import { type Dim, ONE, divide, equal, isMultiple, isOne } from './dim';
 import { ONE_AXIS, exactShape, freeAxis, remapped } from './shape';
-import type { Axis, Shape, Tensor } from './value';
+import type { Assumption, Axis, Shape, Tensor } from './value';
 
 /** `count` is null where more axes may be among them than are known. */
 export interface Merged {
@@ -18,7 +18,7 @@ export interface Reshaped {
   /** Groups of old axes that became one: the first of them, how many, and where they went. */
   readonly merged: readonly Merged[];
   /** Things that were assumed rather than proved. */
-  readonly assumptions: readonly string[];
+  readonly assumptions: readonly Assumption[];
   /** True when a replicated axis was merged or split with others: a view of an expanded axis cannot do that. */
   readonly crosses: boolean;
 }
@@ -48,7 +48,7 @@ export function splitTrailing({ shape: { head, tail } }: Tensor, sizes: readonly
   const own = freeAxis(source === 'rest' ? null : source);
   const behind = { dim: copies, replica: remapped(last.replica, { map: ALL, source: ONE, extent: copies }) };
   const origin = [...before.map((_, i) => i), null, null];
-  const assumptions = ['the view keeps the order of the axes'];
+  const assumptions = ['order-of-axes'] as const;
   return { shape: exactShape([...before, own, behind]), origin, merged: [], assumptions, crosses: true };
 }
 
@@ -63,7 +63,7 @@ export function amongOnes({ shape: { exact, head } }: Tensor, sizes: readonly (D
   let at = 0;
   const origin = sizes.map((size) => (size !== 'rest' && isOne(size) ? null : at++));
   const axes = origin.map((from) => (from === null ? ONE_AXIS : (kept[from] ?? ONE_AXIS)));
-  const assumptions = ['the view keeps the order of the axes'];
+  const assumptions = ['order-of-axes'] as const;
   return { shape: exactShape(axes), origin, merged: [], assumptions, crosses: false };
 }
 

@@ -13,10 +13,30 @@ export interface Place {
   readonly line: number;
 }
 
+/**
+ * `concatenate` and `layout` write the copies as they are, beside others or in another layout; `work` computes with them,
+ * `draw` makes them differ in training, and `call` gives them to its caller.
+ */
+export type StepKind = 'concatenate' | 'layout' | 'work' | 'draw' | 'call';
+
+/** What the evaluation assumed of a view, an expand or a concatenation that it could not prove. */
+export type Assumption =
+  | 'first-axes'
+  | 'last-axes'
+  | 'last-axis'
+  | 'first-and-last-axis'
+  | 'order-of-axes'
+  | 'rows-of-copies'
+  | 'width-before-repeat'
+  | 'expand-keeps-first'
+  | 'joined-along-last';
+
 /** One step of the way from the broadcast to the sink; newest first, so that values share their past. */
 export interface Trail {
   readonly place: Place;
+  /** In the field's words: "cat writes the copy". */
   readonly what: string;
+  readonly kind: StepKind;
   readonly before: Trail | null;
 }
 
@@ -41,8 +61,8 @@ export interface Replica extends MappedAxis {
   readonly edges: boolean;
   /** Which of the sizes given to the origin makes this axis: the third of `expand(-1, -1, n)` is 2. */
   readonly argument: number | null;
-  /** What was assumed on its way rather than proved: "the view keeps the last axis". */
-  readonly assumptions: readonly string[];
+  /** What was assumed on its way rather than proved. */
+  readonly assumptions: readonly Assumption[];
   /** Set when the origin is a call of a function of another file: the argument that it copies, where that is one. */
   readonly helper: { readonly source: Place | null } | null;
   /** Others that the value was computed from, position by position: copies by the same map, so that its rows are copies, too. */

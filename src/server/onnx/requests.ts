@@ -62,7 +62,7 @@ export function modelRewrite(uri: string, context: ModelContext): ModelRewrite {
   return {
     done: outcomes
       .filter(({ reason }) => reason === null)
-      .map((one) => `${line(one)}: ${one.title}${one.condition ? `, if ${one.condition}` : ''}`),
+      .map((one) => `${line(one)}: ${one.title}${one.condition ? `, if ${one.condition.text}` : ''}`),
     refused: outcomes
       .filter(({ reason }) => reason !== null)
       .map((one) => `${line(one)}: ${one.title}: ${one.reason ?? ''}`),

@@ -1,4 +1,5 @@
 /** Rewrites a model so that its copies never exist. The result is a list of pieces; the original is not touched. */
+import type { Condition } from '../../finding';
 import type { Analysed } from '../analyse';
 import type { OnnxMatch } from '../judge/select';
 import type { Node } from '../model';
@@ -19,7 +20,7 @@ export interface Outcome {
   /** Null when it was applied. */
   readonly reason: string | null;
   /** Under what condition the results are the same; null for always. */
-  readonly condition: string | null;
+  readonly condition: Condition | null;
 }
 
 export interface Plan {

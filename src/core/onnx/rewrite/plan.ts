@@ -1,4 +1,5 @@
 /** Which rewrite fits a match, whether it pays, and why not where it does not. */
+import type { Condition } from '../../finding';
 import { valueOf } from '../../tensor/dim';
 import type { GraphModel } from '../graph';
 import type { Event } from '../judge/events';
@@ -90,7 +91,7 @@ export function costObjection(match: OnnxMatch): string | null {
 export interface Planned {
   readonly kind: Pick<RewriteKind, 'id' | 'title'>;
   /** Under what condition the result is the same; null for always. */
-  readonly condition: string | null;
+  readonly condition: Condition | null;
   /** The builder with the match rewritten, or the reason why not. Nothing half done stays behind. */
   readonly result: Builder | string;
 }
@@ -125,12 +126,12 @@ function bySink(events: readonly Event[]): Event[][] {
 }
 
 /** A product that broadcasts, and a reshape with an open size, fail in runtimes where an axis has no rows at all. */
-function conditionOf(builder: Builder, match: OnnxMatch): string | null {
+function conditionOf(builder: Builder, match: OnnxMatch): Condition | null {
   const kind = kindOf(match);
   if (kind !== FOLD && kind !== DROP) return null;
   const values = match.events.flatMap(({ sink }) => sink.inputs);
   const fixed = values.every((value) => !value || builder.program.shape(value)?.every((dim) => valueOf(dim) !== null));
-  return fixed ? null : 'correct where no size of the product is 0';
+  return fixed ? null : { kind: 'shape', text: 'correct where no size of the product is 0' };
 }
 
 function objectionTo(builder: Builder, match: OnnxMatch, force: boolean): string | null {
