@@ -1,4 +1,7 @@
-/** Which files of a project construct which classes and import which functions, by their texts: looked through once, when somebody first asks. */
+/**
+ * Which files of a project construct which classes, and import which functions or call them through their modules, by their texts:
+ * looked through once, when somebody first asks.
+ */
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import { readText } from './read-text';
@@ -22,7 +25,8 @@ function indexOf(root: string, folders: readonly string[]): ReadonlyMap<string, 
     const path = reportPath(root, file);
     const read = readText(file);
     if (!('text' in read) || read.text.length > LONGEST) continue;
-    for (const name of new Set([...(read.text.match(CONSTRUCTION) ?? []), ...importedBy(read.text)])) {
+    const { text } = read;
+    for (const name of new Set([...(text.match(CONSTRUCTION) ?? []), ...importedBy(text), ...calledThroughIn(text)])) {
       const known = index.get(name);
       if (known) known.push(path);
       else index.set(name, [path]);
@@ -39,6 +43,30 @@ const IMPORT = /^[ \t]*from[ \t]+[\w.]+[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)/gm;
 /** Names that a text imports from modules and that are none of classes. */
 const importedBy = (text: string): readonly string[] =>
   [...text.matchAll(IMPORT)].flatMap(([, list = '']) => list.match(/\b[a-z_]\w*/g) ?? []);
+
+const MODULE =
+  /^[ \t]*(?:import[ \t]+([\w.]+)(?:[ \t]+as[ \t]+(\w+))?[ \t]*(?:#.*)?$|from[ \t]+[\w.]+[ \t]+import[ \t]+(\w+)(?:[ \t]+as[ \t]+(\w+))?)/gm;
+/** Libraries of everybody's, whose functions no project defines. */
+const NOT_OWN =
+  /^(torch|nn|F|np|numpy|os|sys|math|random|time|json|copy|logging|pickle|tf|plt|pd|argparse|tqdm|re|glob)$/;
+
+/** Names of functions that a text calls through what it imports, `utils.evaluate(..)`: modules, for all that it says. */
+function* calledThroughIn(text: string): Iterable<string> {
+  const modules = new Set(
+    [...text.matchAll(MODULE)].map(([, path = '', as, name = '', other]) => as ?? other ?? (path || name)),
+  );
+  for (const module of modules) {
+    if (NOT_OWN.test(module)) continue;
+    const through = `${module}.`;
+    for (let at = text.indexOf(through); at >= 0; at = text.indexOf(through, at + 1)) {
+      if (/[\w.]/.test(text.charAt(at - 1))) continue;
+      const [, name] = /^([a-z_]\w*)\(/.exec(text.slice(at + through.length, at + through.length + LONGEST_NAME)) ?? [];
+      if (name !== undefined) yield name;
+    }
+  }
+}
+
+const LONGEST_NAME = 60;
 
 function filesOfFirst(folders: readonly string[]): readonly string[] {
   for (const folder of folders) {

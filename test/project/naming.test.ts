@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { FileSource } from '../../src/core/engine';
 import { fileSource } from '../../src/project/file-source';
 import { check } from '../core/check';
 
@@ -13,11 +14,15 @@ class Learner:
         return self.policy(seen.repeat_interleave(n, dim=0))  #! IKB102 -> policy  #= policy
 `;
 const SCRIPT = `import torch.nn as nn
+import numpy as np
+import lib.scores as scores
+from agent import losses
 from rays import (render,
     sample)
 from agent.model import Learner
 
 learner = Learner(policy=nn.Linear(4, 2))
+np.tile(scores.evaluate(learner), losses.weight)
 `;
 
 describe('files that construct a class or import a function', () => {
@@ -37,12 +42,32 @@ describe('files that construct a class or import a function', () => {
     assert.deepEqual(naming?.('Learner'), ['scripts/run.py']);
     assert.deepEqual(naming?.('Teacher'), []);
     assert.deepEqual(naming?.('render'), ['scripts/run.py']);
+    assert.deepEqual(naming?.('evaluate'), ['scripts/run.py']);
+    for (const name of ['tile', 'weight', 'Linear(']) assert.deepEqual(naming?.(name), []);
   });
 
   it('say what a constructor is handed', async () => {
     const files = fileSource(root);
     await check(POLICY, { files });
     await check(POLICY.replaceAll(/#[!=][^\n#]*/g, ''), { files: { read: (path) => files.read(path) } });
+  });
+
+  it('say what a function is handed that is called through its module', async () => {
+    const source = `
+def evaluate(net, seen, n):
+    return net(seen.repeat_interleave(n, dim=0))  #! IKB102 -> net  #= net
+`;
+    const files = (text: string): FileSource => ({
+      read: (path) => (path === 'run.py' ? text : undefined),
+      naming: () => ['run.py'],
+    });
+    await check(source, {
+      files: files('import model\nimport torch.nn as nn\nmodel.evaluate(nn.Linear(4, 2), 1, 2)\n'),
+    });
+    // A method of something else of that name.
+    await check(source.replaceAll(/#[!=][^\n#]*/g, ''), {
+      files: files('import model\nimport torch.nn as nn\nbook = model.Book()\nbook.evaluate(nn.Linear(4, 2), 1, 2)\n'),
+    });
   });
 
   const HEAD = 'import torch.nn as nn\n';

@@ -147,8 +147,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^einops\.(Rearrange|Reduce)$/.test(name)) return { kind: 'layer', name, args, node, doubt: null };
   if (/^(collections|typing)\.OrderedDict$/.test(path)) return dictOf(args, frame, run);
   if (isOfNumbers(path, args)) return NUMBER;
-  const foreign = FOREIGN.test(path);
-  if (foreign) return unknown('', true);
+  if (FOREIGN.test(path)) return unknown('', true);
+  if (/^torch\.distributions\.(\w+\.)*[A-Z]\w*$/.test(path)) return { ...unknown(), isDistribution: true };
   return callUnknown(args, node, frame, run);
 }
 
@@ -261,6 +261,9 @@ function callMethod(
   if (name === 'requires_grad_' && carriesReplica(t)) return leaf(t, args.positional, frame);
   const operator = operatorNamed(`Tensor.${name}`);
   if (!operator) {
+    // Whatever the parameters are. What a buffer samples is none of this.
+    if (owner.kind === 'unknown' && owner.isDistribution && /^r?sample(_n)?$/.test(name))
+      return tensor(UNKNOWN_SHAPE, { content: 'random', place: placeOf(node) });
     if (carriesAny(args, frame, run)) {
       run.open(owner);
       callUnknown(args, node, frame, run);

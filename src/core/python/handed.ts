@@ -208,7 +208,25 @@ export function localsOf(call: Node, given: readonly Node[], file: FileModel, fr
         : (values?.map((value) => run.evaluate(value, around)) ?? [unknown()]);
       const [only] = kinds;
       if (only) names.set(name, kinds.length === 1 ? only : oneOf(name, kinds.slice(0, MAX_KINDS), frame));
+      if (only?.kind === 'ref' && kinds.length === 1) fill(name, only.id, node.start, left);
     }
+  }
+
+  /** What a list that was assigned is given before it is read: `critics = []`, then `critics.append(Critic(d))` in a loop. */
+  function fill(name: string, id: number, before: number, left: number): void {
+    const list = frame.state.heap.peek(id);
+    if (list?.kind !== 'list' || list.items.length > 0) return;
+    const text = file.file.text.slice(scope.start, before);
+    for (const { index } of [...text.matchAll(new RegExp(`^[ \\t]*${name}\\.append\\(`, 'gm'))].slice(0, MAX_KINDS)) {
+      const at = scope.start + text.indexOf('.', index);
+      const appended = enclosing(innermostAt(file.file.root, at), 'call');
+      if (!appended || scopeOf(appended) !== scope) continue;
+      learn(childOf(appended, 'arguments') ?? appended, left - 1);
+      run.evaluate(appended, { ...frame, file, function: null, closure: null, state: { ...frame.state, names } });
+    }
+    const filled = frame.state.heap.peek(id);
+    // How often a loop does it is not known.
+    if (filled?.kind === 'list' && filled.items.length > 0) frame.state.heap.set(id, { ...filled, open: true });
   }
 
   /** What it was assigned last, on each branch; null for what is bound in another way. */
@@ -217,7 +235,9 @@ export function localsOf(call: Node, given: readonly Node[], file: FileModel, fr
     const assigned = [...text.matchAll(new RegExp(`^[ \\t]*${name}[ \\t]*(:[^=\\n]*)?=(?!=)`, 'gm'))].flatMap((at) => {
       const end = scope.start + at.index + at[0].length;
       const assignment = enclosing(innermostAt(file.file.root, end - 1), 'assignment');
-      const isIts = assignment !== null && textOf(childOf(assignment, 'left') ?? assignment) === name;
+      // `parts = nn.ModuleList(parts)`: what is read there was assigned before.
+      const isIts =
+        assignment !== null && assignment.end <= before && textOf(childOf(assignment, 'left') ?? assignment) === name;
       return isIts && scopeOf(assignment) === scope ? [assignment] : [];
     });
     const last = assigned.at(-1);

@@ -44,7 +44,7 @@ export function networksPassed(
   function callsIn(callee: FunctionModel, file: FileModel): readonly { call: Node; file: FileModel }[] {
     return callsOf(callee.name, file).flatMap((call) => {
       const named = childOf(call, 'function');
-      const value = named?.kind === 'identifier' ? run.evaluate(named, frameOf(file)) : null;
+      const value = named && isNamed(named, file) ? run.evaluate(named, frameOf(file)) : null;
       return value?.kind === 'function' && value.model.node === callee.node ? [{ call, file }] : [];
     });
   }
@@ -75,6 +75,13 @@ export function networksPassed(
       return value ? valuesOf(value, { file, ...rest }, 1) : [];
     });
   }
+}
+
+/** `evaluate(..)`, or `utils.evaluate(..)` through a module. */
+function isNamed(callee: Node, file: FileModel): boolean {
+  const module = callee.kind === 'attribute' ? childOf(callee, 'object') : null;
+  const [first = ''] = module ? textOf(module).split('.') : [];
+  return module ? file.names.get(first)?.kind === 'import' : callee.kind === 'identifier';
 }
 
 function mayBeNetwork({ name, kind, annotation, fallback }: Parameter, text: string): boolean {

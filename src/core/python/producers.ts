@@ -11,9 +11,9 @@ const PRODUCER = new RegExp(
     '\\[(?:self\\.)?(edge_types?|rel(ation)?_types?|\\w*_to_\\w+|(user|session|request|query)_(idx|index|indices))\\]',
     '\\benable_gqa\\s*=\\s*True',
     // Copies that ones or zeros ask for.
-    '\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)\\s*[*+]|[*+]\\s*(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
+    '\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)(\\.(to|type|type_as|float|cuda)\\([^()\\n]*\\))*\\s*[*+]|[*+]\\s*(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
     // The same tensor stacked or concatenated several times.
-    '\\b(stack|cat)\\(\\s*(\\[\\s*[\\w.]+\\s*\\]\\s*\\*|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
+    '\\b(stack|cat)\\(\\s*\\(*\\s*(\\[[^,\\n]*?\\]\\s*\\*(?!\\s*\\*)|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
     '\\b(stack|cat)\\(\\s*[[(]\\s*\\w+\\s+for\\s+\\w+\\s+in\\s+range\\(',
     '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
   ].join('|'),
@@ -27,6 +27,11 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   ],
   // Copies written into slices of a tensor that was made empty.
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
+  // A list of one tensor many times, stacked or joined later.
+  [
+    /=[ \t]*\[[^,\n]+\][ \t]*\*/,
+    /^[ \t]*(?<list>\w+)[ \t]*=[ \t]*\[[^,\n]+\][ \t]*\*[^]*?\b(stack|cat)\(\s*\k<list>\b/m,
+  ],
   // Rows picked by an index that the same function sums by.
   [/\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/, /\w\[\w+\]/],
   // Rows of edges that are handed over as a pair of index tensors.

@@ -128,6 +128,8 @@ export interface UnknownValue {
   readonly label: string;
   /** numpy, TensorFlow, JAX, random: not a tensor of this program. */
   readonly foreign: boolean;
+  /** What is drawn from it is random. */
+  readonly isDistribution?: true;
 }
 
 export interface Args {

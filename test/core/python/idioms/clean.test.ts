@@ -31,6 +31,21 @@ module Pairs(d):
         pairs = torch.cat([x.repeat_interleave(n, 0), y.repeat_interleave(m, 0)], dim=-1)
         return self.fc(self.norm(pairs))
 `,
+  'what is drawn from a distribution, beside copies of its mean': `
+from torch.distributions import Independent, Normal
+
+def sample(mean, scale):
+    unit = torch.distributions.normal.Normal(torch.zeros(1), torch.ones(1))
+    return unit.sample(mean.size()).squeeze(-1) * scale + mean
+
+module Latent(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, mean, scale, n):
+        return self.fc(sample(mean.repeat(n, 1, 1), scale.repeat(n, 1, 1)))
+    def from_prior(self, user, n):
+        prior = Independent(Normal(user, 1.0), 1)
+        return self.fc(user.repeat_interleave(n, dim=0) + prior.rsample((n,)))
+`,
   'a new axis of one': `
 def grown(x, dim, n):
     x = x.unsqueeze(dim)
