@@ -3,7 +3,7 @@ import { atenOperator, canonicalName, operatorNamed } from '../tensor/operators'
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { type Dim, constant } from '../tensor/dim';
 import { mapReplicas, writtenAt } from '../tensor/pointwise';
-import type { Tensor } from '../tensor/value';
+import type { Place, Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
 import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
@@ -11,10 +11,11 @@ import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
 import { callUnknown } from './conventions';
+import type { Heap } from './heap';
 import { isInstance } from './instances';
 import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerOf } from './layers';
 import { applyOperator } from './operators';
-import { mirrored } from './reduce';
+import { padded, sequences } from './padding';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -94,7 +95,11 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     );
   }
   if (name === 'F.pad')
-    return lifted(args, frame, (chosen) => mirrored(chosen, node, run) ?? callUnknown(chosen, node, frame, run));
+    return lifted(args, frame, (chosen) => padded(chosen, node, frame, run) ?? callUnknown(chosen, node, frame, run));
+  if (name === 'nn.utils.rnn.pad_sequence') {
+    const joined = liftedList(args, frame, run, (chosen) => sequences(chosen, node, frame, run) ?? unknown());
+    if (joined.kind !== 'unknown') return joined;
+  }
   if (REPEAT_KV.test(path)) return repeatHeads(args, node, frame, run);
   if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
   if (/(^|\.)partial$/.test(name)) {
@@ -124,7 +129,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (name === 'torch.broadcast_tensors') return lifted(args, frame, (chosen) => broadcastTensors(chosen, node, run));
   if (name === 'torch.is_tensor')
     return { kind: 'bool', value: isInstance(args.positional[0] ?? unknown(), nameOf('torch.Tensor'), frame, run) };
-  if (name === 'torch.meshgrid') return unknown();
+  if (name === 'torch.meshgrid' || name === 'torch.cartesian_prod' || name === 'torch.combinations')
+    return pairs(args, name === 'torch.meshgrid', placeOf(node));
   if (name === 'torch.Size') return callBuiltin('tuple', args, node, frame, run);
   if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
@@ -158,6 +164,23 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
  */
 const AROUND_BRANCH = 'hyper_connections.branch';
 const IDENTITY = nameOf('torch.positive');
+
+/** Pairs of positions, `cartesian_prod(arange(n), arange(m))`: each is in many of them. Of coordinates nothing is said. */
+function pairs(args: Args, isGrid: boolean, place: Place): Value {
+  const lists = args.positional;
+  if (
+    lists.length === 0 ||
+    !lists.every((v) => v.kind === 'tensor' && v.content === 'index' && v.index.kind === 'unknown')
+  )
+    return unknown();
+  const column = (): Tensor =>
+    tensor(UNKNOWN_SHAPE, {
+      content: 'index',
+      index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed' },
+      place,
+    });
+  return isGrid ? tuple(lists.map(column)) : column();
+}
 
 /** `math.sqrt(dim)`, `np.sqrt(2)`: a number, by which a tensor may be scaled. */
 const isOfNumbers = (path: string, { positional: [only, ...more] }: Args): boolean =>
@@ -339,4 +362,15 @@ function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
     default:
       return null;
   }
+}
+
+/** Did a method leave copies in an attribute of the object, for others to read? */
+export function keepsCopies(id: number, before: Heap | null, frame: Frame, run: Run): boolean {
+  const [old, item] = [before?.peek(id), frame.state.heap.peek(id)];
+  if (item?.kind !== 'object' || item === old) return false;
+  const known = old?.kind === 'object' ? old.attributes : null;
+  const isOfData = (value: Value): boolean => value.kind !== 'tensor' || !/^(mask|index)$/.test(value.content);
+  return [...item.attributes].some(
+    ([key, value]) => value !== known?.get(key) && isOfData(value) && carries(value, frame, run),
+  );
 }

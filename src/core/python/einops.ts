@@ -8,8 +8,10 @@ import { mergeAxes, splitAxis } from '../tensor/merged-axes';
 import { UNKNOWN_SHAPE, axisAt, exactShape, freeAxis, rankOf, tensor, withRank } from '../tensor/shape';
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { type View, applyView } from '../tensor/views';
-import { argument, asDim, asString } from './access';
-import type { Args } from './value';
+import { argument, asDim, asNumber, asString } from './access';
+import type { Frame, Run } from './run';
+import { textOf } from './syntax';
+import type { Args, Value } from './value';
 
 /** One axis of a pattern: the names merged in it; `1` is an axis of size 1, `...` any number of axes. */
 type Group = readonly string[];
@@ -151,6 +153,26 @@ function viewOf(pattern: Pattern, size: (name: string) => Dim, place: Place): Vi
     axis: (at, t) => where(at, t, pattern),
     ...(shift && { shift }),
   };
+}
+
+/** `f'b d -> (b {n}) d'`: the sizes that the text is given stand in it as axes of these sizes, `{n}`. */
+export function formatted(args: Args, frame: Frame, run: Run): Args {
+  const given = argument(args, 1, 'pattern');
+  const node = args.nodes.get(1) ?? args.nodes.get('pattern');
+  const [, , text = ''] = (node && asString(given) === null && /^[fF](['"])([^\\\n]*)\1$/.exec(textOf(node))) || [];
+  if (!node || !text.includes('->') || !given) return args;
+  const keywords = new Map(args.keywords);
+  const parts = node.children.filter(({ kind }) => kind === 'interpolation');
+  const pattern = parts.reduce((before, part) => {
+    const [value, more] = part.children;
+    const size = value && !more ? run.evaluate(value, frame) : undefined;
+    const name = asNumber(size) === null ? `{${part.start}}` : String(asNumber(size));
+    if (size?.kind === 'int') keywords.set(name, size);
+    return before.replace(textOf(part), name);
+  }, text);
+  const value: Value = { kind: 'string', value: pattern };
+  keywords.delete('pattern');
+  return { ...args, positional: [args.positional[0] ?? given, value, ...args.positional.slice(2)], keywords };
 }
 
 function apply(t: Tensor, args: Args, place: Place): Tensor {

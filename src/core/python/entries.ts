@@ -268,10 +268,15 @@ function calls(text: string, call: string): boolean {
   return false;
 }
 
-/** Can a method that the constructor of an agent or a trainer calls make the modules that it works with? */
-export const buildsParts = ({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean =>
-  (small || /build|create|make|init|set_?up/.test(name)) &&
-  /\bself\.\w+( *= *\w[^\n]*)?\(|\.append\(lambda\b/.test(file.text.slice(start, end));
+/** Can a method that the constructor of an agent or a trainer calls make the modules that it works with, or return them? */
+export function buildsParts({ name, node: { file, start, end } }: FunctionModel, small: boolean): boolean {
+  if (!small && !/build|create|make|init|set_?up/.test(name)) return false;
+  const text = file.text.slice(start, end);
+  return (
+    /\bself\.\w+( *= *\w[^\n]*)?\(|\.append\(lambda\b/.test(text) ||
+    (/^ *\w+ = [A-Z]\w*\(/m.test(text) && /^ *return\b/m.test(text))
+  );
+}
 
 /** Can a function that a constructor calls add to the layers of a model, or choose one of several? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>

@@ -7,7 +7,7 @@ import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
 import { bind, unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
-import { callValue, carries } from './calls';
+import { callValue, carries, keepsCopies } from './calls';
 import { type CallsProducer, functionOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
@@ -78,7 +78,7 @@ export function evaluateFile(
   const quiet = createQuiet();
   /** What is too large to be followed for its size alone, and makes no replica itself, but returns one that it gets from elsewhere. */
   const passing = new Set<Node>();
-  /** Functions that hand copies to what they are given: one caller gives a network, another none. */
+  /** Functions that hand copies to what they are given, a network by one caller and none by another, or keep them in attributes. */
   const handing = new Set<Node>();
   let steps = 0;
   let entry: Node | null = null;
@@ -363,10 +363,12 @@ export function evaluateFile(
     active.push(model.node);
     runBlock(body, frame, run);
     active.pop();
+    const isHanding =
+      isOpen || (self?.kind === 'ref' && keepsCopies(self.id, instance?.state.heap ?? null, frame, run));
     const isLoud =
-      isOpen || frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
+      isHanding || frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
     if (!isLoud) quiet.add(model.node);
-    if (isOpen) handing.add(model.node);
+    if (isHanding) handing.add(model.node);
     ({ handed, isOpen } = outer);
   }
 

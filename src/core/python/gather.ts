@@ -1,4 +1,5 @@
 /** Rows and elements picked by an index tensor: a replica only where the index is known to be many-to-one. */
+import { constant } from '../tensor/dim';
 import { gatherRows, reordered } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import { UNKNOWN_SHAPE, axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
@@ -89,7 +90,8 @@ export function gathered(
   frame: Frame,
 ): Tensor {
   const by = asTensor(index, run);
-  const extent = by ? axisAt(by, 0) : freeAxis(null);
+  const listed = by ? null : run.items(index, frame);
+  const extent = by ? axisAt(by, 0) : freeAxis(listed && !listed.open ? constant(listed.items.length) : null);
   const free = (): Tensor => {
     const picked = applyView(t, narrow(dim, extent.dim), place);
     const shape = mapAxes(picked.shape, (axis, i) =>

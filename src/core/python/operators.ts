@@ -35,7 +35,7 @@ import {
 } from './access';
 import { cast, isCast } from './casts';
 import { interleave } from './interleave';
-import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat } from './einops';
+import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat, formatted } from './einops';
 import type { Run } from './run';
 import { applySink } from './sinks';
 import { unknown } from './state';
@@ -108,7 +108,7 @@ export function applyOperator(applied: Applied): Value {
           : operator.effect === 'einops-reduce'
             ? einopsReduce
             : einopsRearrange;
-      return apply(value, args, place);
+      return apply(value, formatted(args, frame, run), place);
     }
     case 'einsum':
     case 'linear':

@@ -27,6 +27,8 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   ],
   // Copies written into slices of a tensor that was made empty.
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
+  // Rows picked by pairs of positions.
+  [/\b(meshgrid|cartesian_prod|combinations)\(.*\barange\(/, /\w\[\w+(\[[^\]\n]*\]|\.\w+\([^()\n]*\))*\]/],
   // A list of one tensor many times, stacked or joined later.
   [
     /=[ \t]*\[[^,\n]+\][ \t]*\*/,

@@ -3,10 +3,10 @@ import { ALL } from '../tensor/axis-map';
 import { type Dim, ONE, isOne } from '../tensor/dim';
 import { atomOf, mapReplicas, pointwise, writtenAt } from '../tensor/pointwise';
 import { replica } from '../tensor/replicate';
-import { carriesReplica, exactShape, freeAxis, knownAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
+import { exactShape, freeAxis, knownAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
 import type { Axis, Form, Place, Replica, Shape, Tensor } from '../tensor/value';
 import { applyView, select } from '../tensor/views';
-import { argument, asNumber, asString, asTensor, opaque, placeOf } from './access';
+import { argument, asNumber, opaque, placeOf } from './access';
 import type { Node } from './syntax';
 
 import type { Frame, Run } from './run';
@@ -56,31 +56,6 @@ export function pooled(t: Tensor, axes: number, sizes: readonly Dim[], place: Pl
       ? { ...value.shape, tail: Array.from({ length: axes }, (_, i) => pooledAxis(i)) }
       : mapAxes(value.shape, (axis, i) => (i < rank - axes ? axis : pooledAxis(i - rank + axes)));
   return { ...value, shape, form: null };
-}
-
-/** `F.pad(x, amounts, mode='reflect')`: along the last axis more of the positions that are there, so that copies stay copies. */
-export function mirrored(args: Args, node: Node, run: Run): Tensor | null {
-  const [x, mode] = [argument(args, 0, 'input'), asString(argument(args, 2, 'mode'))];
-  const t = x ? asTensor(x, run) : null;
-  if (!t || !/^(reflect|replicate|circular)$/.test(mode ?? '') || !carriesReplica(t)) return null;
-  const value = pointwise([{ ...t, shape: reaching(t.shape, [-1]) }], placeOf(node), 'padding');
-  const last = position(value.shape, -1) ?? -1;
-  const grown = ({ replica: copies }: Axis): Axis => ({
-    dim: null,
-    replica: copies?.map.kind === 'all' ? { ...copies, extent: null } : null,
-  });
-  const longer = (shape: Shape): Shape =>
-    mapAxes(shape, (axis, i) => (i === (position(shape, last) ?? last) ? grown(axis) : axis));
-  const along = value.form && (position(value.shape, value.form.axis ?? -1) ?? value.form.axis);
-  const form = value.form && along !== last ? value.form : null;
-  const blocks = form?.blocks.map((block) => ({
-    ...block,
-    terms: block.terms.map((term) => ({
-      ...term,
-      factors: term.factors.map((f) => ({ ...f, shape: longer(f.shape) })),
-    })),
-  }));
-  return { ...value, shape: longer(value.shape), form: form && blocks ? { ...form, blocks } : null };
 }
 
 /** What is resized from one place, such as a pooled context, has that value everywhere; other values are mixed with their neighbours. */

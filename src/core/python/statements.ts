@@ -10,7 +10,7 @@ import { type LoopPass, decidedBy, fork, join, joinHeaps, lift, opposite, possib
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { truthOf } from './truth';
 import { startState } from './carried';
-import { NONE, type Value } from './value';
+import { type Condition, NONE, type Value } from './value';
 import { assign } from './assign';
 import { refine } from './refine';
 import { leavesSomething } from './next-pass';
@@ -101,13 +101,8 @@ export function runStatement(node: Node, frame: Frame, run: Run): Flow {
     case 'global_statement':
     case 'nonlocal_statement':
       return 'next';
-    case 'match_statement': {
-      for (const clause of childrenOf(childOf(node, 'body') ?? node, 'alternative')) {
-        const inner = clause.children.find((c) => c.kind === 'block');
-        if (inner) runBlock(inner, frame, run);
-      }
-      return 'next';
-    }
+    case 'match_statement':
+      return matchStatement(node, frame, run);
     default:
       return 'next';
   }
@@ -191,26 +186,51 @@ function ifStatement(node: Node, frame: Frame, run: Run): Flow {
   return runArms(arms, frame, run);
 }
 
-function runArms(arms: readonly { test: Node | null; body: Node }[], frame: Frame, run: Run): Flow {
+/** One case after the other, each on the condition that it is that one. */
+function matchStatement(node: Node, frame: Frame, run: Run): Flow {
+  const subject = childOf(node, 'subject');
+  const arms = childrenOf(childOf(node, 'body') ?? node, 'alternative').flatMap((clause) => {
+    const body = clause.children.find((c) => c.kind === 'block');
+    const patterns = clause.children.filter((c) => c.kind === 'case_pattern');
+    const guard = childOf(clause, 'guard');
+    if (!body) return [];
+    const text = patterns.map(textOf).join(', ');
+    if (text === '_' && !guard) return [{ test: null, body }];
+    const asked = `${subject ? textOf(subject) : 'value'} == ${text}${guard ? ` ${textOf(guard)}` : ''}`;
+    const is: Condition = { key: `${asked}@${node.file.path}:${clause.start}`, text: asked, holds: true };
+    return [{ test: null, is, body }];
+  });
+  return runArms(arms, frame, run);
+}
+
+interface Arm {
+  readonly test: Node | null;
+  /** What it is taken under where no test says so. */
+  readonly is?: Condition;
+  readonly body: Node;
+}
+
+function runArms(arms: readonly Arm[], frame: Frame, run: Run): Flow {
   const [arm, ...rest] = arms;
   if (!arm) return 'next';
-  if (!arm.test) return runBlock(arm.body, frame, run);
-  const truth = truthOf(arm.test, frame, run);
+  const { test } = arm;
+  const condition = test ? conditionOf(test, frame) : arm.is;
+  if (!condition) return runBlock(arm.body, frame, run);
+  const truth = test && truthOf(test, frame, run);
   if (truth === true) return runBlock(arm.body, frame, run);
   if (truth === false) return runArms(rest, frame, run);
-  const condition = conditionOf(arm.test, frame);
   const known = decidedBy(frame.state.path, condition);
   if (known !== null) return known ? runBlock(arm.body, frame, run) : runArms(rest, frame, run);
   const whole = frame.state;
   const yes = fork(whole, condition);
   const no = fork(whole, opposite(condition));
   frame.state = yes;
-  refine(arm.test, true, frame, run);
+  if (test) refine(test, true, frame, run);
   const first = runBlock(arm.body, frame, run);
   // Where an arm ends is its own state or, where one of its arms was left, that of the other.
   const held = frame.state;
   frame.state = no;
-  refine(arm.test, false, frame, run);
+  if (test) refine(test, false, frame, run);
   const second = runArms(rest, frame, run);
   const failed = frame.state;
   if (first === 'left' && second === 'left') {

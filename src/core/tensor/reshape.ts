@@ -3,7 +3,7 @@ import { type Dim, divide, equal, isMultiple, isOne, multiply, product, valueOf 
 import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, tensor } from './shape';
 import { anchored, hiddenRank, isProductOf, keepsLast, keepsOne, keptLast, mayBe } from './kept-axes';
 import { grouped, lost, mergeAxes, regroup, splitAxis } from './merged-axes';
-import { type Merged, type Reshaped, amongOnes, splitLeading, splitTrailing } from './split-copies';
+import { type Merged, type Reshaped, amongOnes, splitBlocks, splitLeading, splitTrailing } from './split-copies';
 import type { Assumption, Axis, Form, Place, Replica, Tensor } from './value';
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
@@ -196,7 +196,7 @@ const isCopies = (count: Dim, extent: Dim, source: Dim): boolean =>
   equal(divide(extent, source), count) === true && !isOne(source);
 
 function reshapeUnknown(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
-  const uncycled = splitLeading(t, sizes) ?? splitTrailing(t, sizes);
+  const uncycled = splitLeading(t, sizes) ?? splitTrailing(t, sizes) ?? splitBlocks(t, sizes);
   if (uncycled) return uncycled;
   const ranked = hiddenRank(t, sizes);
   if (ranked) return reshape(ranked, sizes);

@@ -52,6 +52,22 @@ export function splitTrailing({ shape: { head, tail } }: Tensor, sizes: readonly
   return { shape: exactShape([...before, own, behind]), origin, merged: [], assumptions, crosses: true };
 }
 
+/** `x.repeat_interleave(n, dim=0).view(-1, n, d)`: rows with their copies behind them become two axes. */
+export function splitBlocks({ shape: { head, tail } }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  const ones = head.findIndex((axis) => !isOne(axis.dim));
+  const rows = head[ones];
+  const map = rows?.replica?.map;
+  const [first, copies, ...others] = sizes;
+  if (!rows?.replica || map?.kind !== 'blocks' || ones < head.length - 1 || tail.length > 1 || others.length === 0)
+    return null;
+  if (first === undefined || !copies || copies === 'rest' || equal(copies, map.ratio) !== true) return null;
+  const source = first === 'rest' ? rows.replica.source : first;
+  const behind = { dim: copies, replica: remapped(rows.replica, { map: ALL, source: ONE, extent: copies }) };
+  const axes = [freeAxis(source), behind, ...others.map((size) => freeAxis(size === 'rest' ? null : size))];
+  const assumptions = ['order-of-axes'] as const;
+  return { shape: exactShape(axes), origin: axes.map(() => null), merged: [], assumptions, crosses: true };
+}
+
 /** `x.view(b, d, 1, t)` of three axes whose sizes are called otherwise: axes of size 1 between those that stay. */
 export function amongOnes({ shape: { exact, head } }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
   if (!exact || sizes.length <= head.length || !head.some((axis) => axis.replica)) return null;
