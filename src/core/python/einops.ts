@@ -167,7 +167,7 @@ export function formatted(args: Args, frame: Frame, run: Run): Args {
     const [value, more] = part.children;
     const size = value && !more ? run.evaluate(value, frame) : undefined;
     const name = asNumber(size) === null ? `{${part.start}}` : String(asNumber(size));
-    if (size?.kind === 'int') keywords.set(name, size);
+    if (size) keywords.set(name, size);
     return before.replace(textOf(part), name);
   }, text);
   const value: Value = { kind: 'string', value: pattern };

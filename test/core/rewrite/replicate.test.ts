@@ -58,6 +58,10 @@ describe('expressions that replicate', () => {
   check('x.repeat_interleave(n, 0).softmax(-1)', null);
   check("repeat(x, 'b d -> b n d', n=n)", 'x.unsqueeze(1)', 'Y.expand(-1, n, -1)', 'expand(n, dim=1)', 1);
   check("einops.repeat(x, 'b t d -> (b n) t d', n=4)", 'x', 'Y.repeat_interleave(4, dim=0)', 'repeats(4)');
+  check("repeat(x, f'b d -> b {n} d')", 'x.unsqueeze(1)', 'Y.expand(-1, n, -1)', 'expand(n, dim=1)', 1);
+  check('repeat(x, f"b d -> (b {m.n}) d")', 'x', 'Y.repeat_interleave(m.n, dim=0)', 'repeats(m.n)');
+  check("repeat(x, f'b d -> b {n + 1} d')", null);
+  check("repeat(x, f'b d -> {axes}')", null);
   check("repeat(x, 'b d -> (n b) d', n=n)", null);
   check("repeat(x, 'b d -> b d n', n=n)", null);
   check("repeat(x, 'b d -> d b n', n=n)", null);
