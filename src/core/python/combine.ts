@@ -6,6 +6,7 @@ import { mapReplicas, writtenAt } from '../tensor/pointwise';
 import { type Size, repeat, repeatLeading, repeatTrailing } from '../tensor/replicate';
 import {
   UNKNOWN_SHAPE,
+  carriesReplica,
   exactShape,
   freeAxis,
   freshId,
@@ -42,6 +43,8 @@ export function concatenateValues(
   // `cat([x, x], dim=1)` of an unknown rank: twice as many features, for all that is known.
   const mayBeLast = !listed.open && dim > 0 && rankOf(first.shape) === null && minRank(first.shape) <= dim + 1;
   if (count && !mayBeLast) return repeatedAlong(first, dim, count, place);
+  const whole = listed.open ? filledUp(values) : null;
+  if (whole) return inUnknownOrder(repeatedAlong(whole, dim, null, place), dim);
   if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
   return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
 }
@@ -98,6 +101,23 @@ function copiesIn({ open, times }: Listed, values: readonly Tensor[]): Dim {
   return more.length > 0 && more.every((v) => v.id === first?.id) ? constant(values.length) : null;
 }
 
+/** `[x] * n + [x[:m]]`: a tensor several times and a part of it, where nothing in the list is of another one. */
+function filledUp(values: readonly Tensor[]): Tensor | null {
+  const whole = values.find(({ id, storage }) => id === storage);
+  const isOf = (t: Tensor): boolean => t.storage === whole?.storage && !carriesReplica(t);
+  return whole && values.length > 1 && values.every(isOf) ? whole : null;
+}
+
+/** As often as nobody knows, and not each row as often as the others. */
+const inUnknownOrder = (t: Tensor, dim: number): Tensor => ({
+  ...t,
+  shape: mapAxes(t.shape, (axis, i) =>
+    i === position(t.shape, dim) && axis.replica
+      ? { dim: null, replica: { ...axis.replica, map: OTHER, source: null, extent: null } }
+      : axis,
+  ),
+});
+
 /** The same tensor joined with itself is a repeat in disguise. */
 function repeatedAlong(t: Tensor, given: number, count: Dim, place: Place): Tensor {
   const rank = rankOf(t.shape);
@@ -134,7 +154,10 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   const one = applyView(first, unsqueeze(dim), place);
   const count = copiesIn(listed, values);
   if (count) return repeatedAlong(one, dim, count, place);
-  if (values.length === 1 && listed.open) return ofUnknownLength({ ...one, form: null }, dim);
+  if (values.length === 1 && listed.open) {
+    const id = freshId();
+    return ofUnknownLength({ ...one, id, storage: id, form: null }, dim);
+  }
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
   return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
 }

@@ -58,6 +58,21 @@ module Tagger(d):
         copies = [user] * n
         return self.fc(torch.cat([words, torch.stack(copies, 1)], -1))  #! IKB101 -> fc  #= fc
 `,
+  'of one tensor many times, and a part of it': `
+module Decoder(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, roots, z, n):
+        times, left = n // len(roots), n % len(roots)
+        roots = torch.cat([roots] * times + [roots[:left]], dim=0)  #! IKB101 -> fc
+        return self.fc(torch.cat([roots, z], dim=-1))  #= fc
+    def parts(self, roots, z, n):
+        rows = [roots[:n]]
+        for i in range(n):
+            rows.append(roots[i * n : i * n + n])
+        return self.fc(torch.cat([torch.cat(rows, dim=0), z], dim=-1))
+    def others(self, roots, more, z, n):
+        return self.fc(torch.cat([torch.cat([roots] * n + [more[:n]], dim=0), z], dim=-1))
+`,
   'of numbers, and of lists of layers': `
 module Tagger(d, depth):
     self.fc = nn.Linear(d, d)
