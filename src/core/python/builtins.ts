@@ -2,6 +2,7 @@
 import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { allocate, argument, asNumber, asString } from './access';
+import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
 import { isInstance } from './instances';
 import { passes } from './iterate';
@@ -183,18 +184,6 @@ export function templateOf(node: Node | undefined): string | null {
   return template?.includes('{}') === true ? template : null;
 }
 
-/** Under this key stands what is stored under keys that are not known. */
-export const ANY_KEY = '*';
-
-/** Layers that one expression made, or modules of one class: each stands for all. */
-export function alike(values: readonly Value[], frame: Frame): boolean {
-  const [first, ...rest] = values.map((value) => {
-    const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : null;
-    return value.kind === 'layer' ? value.node : item?.kind === 'object' ? item.model : null;
-  });
-  return first != null && rest.every((one) => one === first);
-}
-
 const keyOf = (key: string): Value => ({ kind: 'string', value: key === ANY_KEY ? null : key });
 
 /** `dict` and `OrderedDict`, of pairs, of another one, of keywords. */
@@ -299,7 +288,8 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
       case 'pop':
       case 'setdefault':
         return (
-          (key !== null ? item.entries.get(key) : undefined) ?? (item.open || !second ? unknown(key ?? '') : second)
+          (key !== null ? item.entries.get(key) : oneOf(item, args.nodes.get(0))) ??
+          (item.open || !second ? unknown(key ?? '') : second)
         );
       case 'keys':
         return tuple([...item.entries.keys()].map(keyOf), item.open);

@@ -110,15 +110,24 @@ export function callersOf(
     : [...among].filter((f) => !these.includes(f) && calledIn(f.node).some((n) => names.has(n)));
 }
 
-/** Names of the files of these functions that stand for one of them: `spread = partial(rep, n=4)`, `OPS = {'rep': rep}`. */
+/**
+ * Names of the files of these functions, and of their classes, that stand for one of them: `spread = partial(rep, n=4)`,
+ * `OPS = {'rep': rep}`.
+ */
 function aliasesOf(names: ReadonlySet<string>, loud: readonly FunctionModel[]): readonly string[] {
   const files = new Set(loud.filter(({ owner }) => owner === null).map(({ file }) => file));
-  return [...files].flatMap((file) =>
-    [...file.names].flatMap(([alias, binding]) => {
-      const text = binding.kind === 'value' ? textOf(binding.node) : '';
+  return [...files].flatMap((file) => {
+    const values = [
+      ...[...file.names].flatMap(([name, binding]) =>
+        binding.kind === 'value' ? [[name, binding.node] as const] : [],
+      ),
+      ...file.classes.flatMap(({ attributes }) => [...attributes]),
+    ];
+    return values.flatMap(([alias, node]) => {
+      const text = [node, ...(file.entries.get(node) ?? [])].map(textOf).join('\n');
       return text.length < LONGEST_ALIAS && [...names].some((name) => hasWord(text, name)) ? [alias] : [];
-    }),
-  );
+    });
+  });
 }
 
 const LONGEST_ALIAS = 2000;
@@ -137,22 +146,28 @@ export function usersOfLambdas(project: Project): readonly FunctionModel[] {
 const called = new WeakMap<Node, readonly string[]>();
 
 /**
- * Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths; `partial(name` and
- * `name[key](`, too.
+ * Names that the body of a definition calls: `name(`, `self.name(` and `object.name(`, no longer paths; `partial(name`, and those
+ * of dictionaries that it takes something out of, `name[key]` and `self.name.get(`, or fills, `{'key': name}`, too.
  */
 function calledIn(definition: Node): readonly string[] {
   const known = called.get(definition);
   if (known) return known;
   // Its own name set aside; by the text, since nodes of the body may cost a parse.
   const text = textOf(definition).replace(/^(async\s+)?(def|class)\s+\w+/, '');
-  const names = [...new Set([...text.matchAll(CALL)].map((match) => match[1] ?? match[2] ?? match[3] ?? ''))];
+  const names = [
+    ...new Set([...text.matchAll(CALL)].map((match) => match.slice(1).find((name) => name !== undefined) ?? '')),
+  ];
   called.set(definition, names);
   return names;
 }
 
-const CALL = /(?<![.\w]|\bdef )(?:(?:\w+\.)?partial\(\s*(?:\w+\.)?(\w+)|(?:\w+\.)?(\w+)\(|(\w+)\[[\w.'"]*\]\()/g;
+const CALL =
+  /(?<![.\w]|\bdef )(?:(?:\w+\.)?partial\(\s*(?:\w+\.)?(\w+)|(?:\w+\.)?(\w+)\.get\(|(?:\w+\.)?(\w+)\(|(?:\w+\.)?(\w+)\[[\w.'"]*\])|['"]: *(?:self\.)?(\w+)(?= *[,}])/g;
 
-/** A function of another file that may make replicas, as a text calls it: `name`, `module.member` or `self.member`. */
+/**
+ * A function of another file that may make replicas, as a text calls it: `name(`, `module.member(` or `self.member(`; or a dictionary of
+ * such functions, as a text takes one out: `name[` or `module.name.get(`.
+ */
 export interface Maker {
   readonly call: string;
   /** Null for `self`. */
@@ -170,10 +185,10 @@ export function importedProducers(
   project: Pick<Project, 'mayBring' | 'mayInherit'>,
 ): CallsProducer | null {
   const makers = [...names].flatMap(([name, binding]): readonly Maker[] => {
-    if (binding.kind !== 'import' || !/^[a-z_]/.test(name) || isOutside(binding)) return [];
-    return [...callsOf(name, text)]
-      .map((call) => ({ call, binding, member: call === name ? null : call.slice(name.length + 1) }))
-      .filter(({ member }) => project.mayBring(binding, member));
+    if (binding.kind !== 'import' || isOutside(binding)) return [];
+    return [...usesOf(name, text)]
+      .filter(([, member]) => project.mayBring(binding, member))
+      .flatMap(([call, member]) => [call, ...keptAs(call, text)].map((call) => ({ call, binding, member })));
   });
   makers.push(...inheritedMakers(text, names, project), ...moduleMakers(text, names, project));
   return makers.length > 0 ? (part) => makers.filter(({ call }) => calls(part, call)) : null;
@@ -207,7 +222,7 @@ function inheritedMakers(
   const called = new Set([...text.matchAll(SELF_CALL)].map(([, name = '']) => name));
   return [...called]
     .filter((name) => brought.some((base) => project.mayInherit(base, name)) && !text.includes(`def ${name}(`))
-    .map((member) => ({ call: `self.${member}`, binding: null, member }));
+    .map((member) => ({ call: `self.${member}(`, binding: null, member }));
 }
 
 /** `self.encoder(x)` where `self.encoder = Encoder(..)` is a module of another file whose `forward` may make replicas. */
@@ -220,9 +235,9 @@ function moduleMakers(
   let isOwn: boolean | undefined;
   const isAsked = (instance: string): boolean => instance.startsWith('self.') || (isOwn ??= PRODUCT.test(text));
   return [...instancesIn(text, names)].flatMap(([binding, instances]): readonly Maker[] => {
-    const called = instances.filter((instance) => isAsked(instance) && calls(text, instance));
+    const called = instances.filter((instance) => isAsked(instance) && calls(text, `${instance}(`));
     return called.length > 0 && project.mayInherit(binding, 'forward')
-      ? called.map((call) => ({ call, binding, member: 'forward' }))
+      ? called.map((instance) => ({ call: `${instance}(`, binding, member: 'forward' }))
       : [];
   });
 }
@@ -251,20 +266,47 @@ const SELF_CALL = /\bself\.(\w+)\(/g;
 
 const isWord = (text: string, at: number): boolean => /\w/.test(text.charAt(at));
 
-/** `name` and `name.member` where a text calls them. A loop: patterns made for each text take longer to make than to use. */
-function callsOf(name: string, text: string): ReadonlySet<string> {
-  const found = new Set<string>();
+/**
+ * `name(` and `name.member(` where a text calls them, `name[` and `name.get(` where it takes something out, each with the member that it
+ * asks for. A loop: patterns made for each text take longer to make than to use.
+ */
+function usesOf(name: string, text: string): ReadonlyMap<string, string | null> {
+  const found = new Map<string, string | null>();
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
+    if (isWord(text, at - 1)) continue;
     let end = at + name.length;
-    if (text[end] === '.') for (end++; isWord(text, end);) end++;
-    if (text[end] === '(' && !isWord(text, at - 1)) found.add(text.slice(at, end));
+    let member: string | null = null;
+    if (text[end] === '.' && !text.startsWith(GET, end)) {
+      const from = ++end;
+      while (isWord(text, end)) end++;
+      member = text.slice(from, end);
+    }
+    const isTaken = text[end] === '[' || text.startsWith(GET, end);
+    // What a class is called for makes one of it.
+    if (!isTaken && (text[end] !== '(' || !/^[a-z_]/.test(name))) continue;
+    // What a class keeps is of the class.
+    const asked = isTaken && /^[A-Z]/.test(name) ? null : member;
+    found.set(text.slice(at, end + (text[end] === '.' ? GET.length : 1)), asked);
   }
   return found;
 }
 
+const GET = '.get(';
+
+/** Calls of the attributes in which what a call gives, or a dictionary holds, is kept: `self.op = OPS[key]`. */
+function keptAs(use: string, text: string): readonly string[] {
+  const found: string[] = [];
+  for (let at = text.indexOf(use); at >= 0; at = text.indexOf(use, at + 1)) {
+    const [, attribute] = /(\bself\.\w+)[ \t]*=[ \t]*$/.exec(text.slice(Math.max(0, at - MAX_NAME), at)) ?? [];
+    const call = attribute === undefined ? null : `${attribute}(`;
+    if (call !== null && !found.includes(call) && calls(text, call)) found.push(call);
+  }
+  return found;
+}
+
+/** `call` ends in its bracket. */
 function calls(text: string, call: string): boolean {
-  for (let at = text.indexOf(`${call}(`); at >= 0; at = text.indexOf(`${call}(`, at + 1))
-    if (!isWord(text, at - 1)) return true;
+  for (let at = text.indexOf(call); at >= 0; at = text.indexOf(call, at + 1)) if (!isWord(text, at - 1)) return true;
   return false;
 }
 

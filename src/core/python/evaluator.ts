@@ -11,7 +11,7 @@ import { callValue, carries, keepsCopies } from './calls';
 import { type CallsProducer, functionOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
-import { copiesAlongParameter, isSmall, isTiny, isWorthItsSize } from './follow';
+import { copiesAlongParameter, isSmall, makesCopies, isTiny, isWorthItsSize } from './follow';
 import { frameOf } from './frame';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
@@ -19,7 +19,7 @@ import { buildLate, builderOf } from './late';
 import { classValue } from './class-values';
 import { layerOf } from './layers';
 import type { Quiet } from './library';
-import type { ClassModel, FileModel, FunctionModel } from './model';
+import { type ClassModel, type FileModel, type FunctionModel, isDictionary } from './model';
 import { Names } from './names';
 import { networksPassed } from './passed';
 import { producesReplicas } from './producers';
@@ -158,7 +158,8 @@ export function evaluateFile(
     globals.set(node, unknown());
     if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
       return unknown();
-    if (node.kind === 'call' && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
+    const isTable = isDictionary(node);
+    if (node.kind === 'call' && !isTable && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
     const state: State = { names: new Names(), heap: frame.state.heap, path: [] };
     const top: Frame = { ...frame, file, function: null, closure: null, state };
     const value = run.evaluate(node, top);
@@ -168,10 +169,10 @@ export function evaluateFile(
       if (!target || !item || !name) continue;
       state.names.set(textOf(name), value);
       // Of what is no name, the value that the literal has is none any more.
-      run.assign(target, /^(identifier|attribute)$/.test(item.kind) ? run.evaluate(item, top) : unknown(), top);
+      run.assign(target, /^(identifier|attribute|lambda)$/.test(item.kind) ? run.evaluate(item, top) : unknown(), top);
     }
     // What a list or an object holds is in the heap of whoever asked first.
-    const shared = node.kind === 'call' && value.kind === 'ref' ? unknown() : value;
+    const shared = !isTable && value.kind === 'ref' ? unknown() : value;
     globals.set(node, shared);
     return shared;
   }
@@ -211,17 +212,15 @@ export function evaluateFile(
       building: frame.building,
     };
     active.push(model.node);
-    if (model.node.kind === 'lambda') {
-      const value = run.evaluate(body, inner);
-      active.pop();
-      return value;
-    }
-    runBlock(body, inner, run);
+    if (model.node.kind === 'lambda')
+      inner.returns.push({ value: run.evaluate(body, inner), when: inner.state.path, heap: inner.state.heap });
+    else runBlock(body, inner, run);
     active.pop();
     adoptHeap(frame, inner);
     adoptReturned(frame, inner);
     const value = returned(inner);
-    const isQuiet = !given && !frame.building && !carries(value, frame, run) && !copiesAlongParameter(model);
+    const isQuiet =
+      !given && !frame.building && !carries(value, frame, run) && !makesCopies(value) && !copiesAlongParameter(model);
     if (isQuiet && !handing.has(model.node)) quiet.add(model.node, args);
     return project.isMain(frame.file) && !project.isMain(model.file)
       ? broughtHome(value, args, node, frame, run)
@@ -366,7 +365,9 @@ export function evaluateFile(
     const isHanding =
       isOpen || (self?.kind === 'ref' && keepsCopies(self.id, instance?.state.heap ?? null, frame, run));
     const isLoud =
-      isHanding || frame.returns.some(({ value }) => carries(value, frame, run)) || copiesAlongParameter(model);
+      isHanding ||
+      frame.returns.some(({ value }) => carries(value, frame, run) || makesCopies(value)) ||
+      copiesAlongParameter(model);
     if (!isLoud) quiet.add(model.node);
     if (isHanding) handing.add(model.node);
     ({ handed, isOpen } = outer);

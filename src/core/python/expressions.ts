@@ -5,7 +5,7 @@ import type { Tensor } from '../tensor/value';
 import { allocate, asTensor, placeOf } from './access';
 import { arithmetic, unary } from './arithmetic';
 import { collectArgs, splatOfSeveral } from './arguments';
-import { ANY_KEY, alike } from './builtins';
+import { ANY_KEY, alike } from './by-key';
 import { comprehension, iterate, timesIn } from './iterate';
 import type { Frame, Run } from './run';
 import { annotated, lift, matters, possible, something, unknown } from './state';

@@ -21,6 +21,20 @@ export const isTiny = (node: Node): boolean => node.end - node.start < TINY;
 export const copiesAlongParameter = (model: FunctionModel): boolean =>
   isSmall(model) && producesReplicas(model) && parametersOf(model).some(({ name }) => /^(\w+_)?(dim|axis)$/.test(name));
 
+/** A function that makes copies where it is called. */
+export function makesCopies(value: Value): boolean {
+  switch (value.kind) {
+    case 'function':
+      return producesReplicas(value.model);
+    case 'partial':
+      return makesCopies(value.target);
+    case 'union':
+      return value.options.some((option) => makesCopies(option.value));
+    default:
+      return false;
+  }
+}
+
 /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
 export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame, project: Project): boolean {
   const [small, { name, owner }] = [isSmall(model), model];

@@ -1,6 +1,6 @@
 /** Networks that a constructor is handed: what the constructions of its class that can be seen pass. */
 import { bind, collectArgs, parametersOf } from './arguments';
-import { alike } from './builtins';
+import { alike } from './by-key';
 import { frameOf } from './frame';
 import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';

@@ -101,8 +101,7 @@ export function modelOf(file: SourceFile): FileModel {
 
   function entry(assignment: Node, left: Node, right: Node): void {
     const binding = names.get(textOf(childOf(left, 'value') ?? left));
-    if (binding?.kind !== 'value' || binding.node.kind !== 'dictionary' || /^(string|integer|float)$/.test(right.kind))
-      return;
+    if (binding?.kind !== 'value' || !isDictionary(binding.node) || /^(string|integer|float)$/.test(right.kind)) return;
     entries.set(binding.node, [...(entries.get(binding.node) ?? []), assignment]);
   }
 
@@ -147,6 +146,11 @@ export function modelOf(file: SourceFile): FileModel {
   scan(file.root.children);
   return model;
 }
+
+/** `{..}`, `dict(..)`, `OrderedDict(..)`. */
+export const isDictionary = (node: Node): boolean =>
+  node.kind === 'dictionary' ||
+  (node.kind === 'call' && /^(\w+\.)?(Ordered)?[dD]ict$/.test(textOf(childOf(node, 'function') ?? node)));
 
 const NEVER = /^((\w+\.)?TYPE_CHECKING|False|0)$/;
 

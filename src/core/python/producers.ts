@@ -110,11 +110,14 @@ function declaresIndex(file: SourceFile): boolean {
 export interface Definition {
   /** What `producesReplicas` will say of it. */
   readonly produces: boolean;
-  /** Names that it calls, without members of anything. */
+  /** Names that it calls or takes items of, without members of anything; of a value all names in it. */
   readonly calls: readonly string[];
 }
 
-/** What the text of a file says of its functions of a name, without a parse; undefined when it defines none. Looked for when first asked. */
+/**
+ * What the text of a file says of its functions and values of a name, `OPS = {'rep': rep}`, without a parse; undefined when it defines
+ * none. Looked for when first asked.
+ */
 export function definitionsIn(text: string): (name: string) => Definition | undefined {
   const known = new Map<string, Definition>();
   let starts: ReadonlyMap<string, readonly number[]> | undefined;
@@ -129,10 +132,11 @@ export function definitionsIn(text: string): (name: string) => Definition | unde
   };
 }
 
-/** Where the lines begin that define a function, by its name. */
+/** Where the lines begin that define a function, a value of the module or an entry of it, by its name. */
 function startsIn(text: string): ReadonlyMap<string, readonly number[]> {
   const starts = new Map<string, number[]>();
-  for (const { index, 1: name = '' } of text.matchAll(/^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)/gm)) {
+  for (const { index, 1: called, 2: value } of text.matchAll(DEFINED)) {
+    const name = called ?? value ?? '';
     const known = starts.get(name);
     if (known) known.push(index);
     else starts.set(name, [index]);
@@ -140,13 +144,20 @@ function startsIn(text: string): ReadonlyMap<string, readonly number[]> {
   return starts;
 }
 
+const DEFINED = /^(?:[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)|(\w+)(?:\[[^\]\n]+\])?[ \t]*(?::[^=\n]+)?=(?!=))/gm;
+
 function definitionAt(starts: readonly number[], text: string): Definition {
   const bodies = starts.map((start) => text.slice(start, endOf(text, start)));
-  return {
-    produces: bodies.some((body) => produces(body, text)),
-    calls: [...new Set(bodies.flatMap((body) => [...body.matchAll(/(?<![.\w])\w+(?=\()/g)].map(([found]) => found)))],
-  };
+  const isValue = bodies.every((body) => VALUE.test(body));
+  const names = new Set(bodies.flatMap((body) => body.match(isValue ? WORD : USED) ?? []));
+  // A value may be an object: any method of its class may be called.
+  const isObject = isValue && [...names].some((name) => new RegExp(`^class ${name}\\b`, 'm').test(text));
+  return { produces: isObject ? produces(text, text) : bodies.some((body) => produces(body, text)), calls: [...names] };
 }
+
+const VALUE = /^\w+[ \t]*[:=[]/;
+const WORD = /(?<![.\w])[A-Za-z_]\w*/g;
+const USED = /(?<![.\w])[A-Za-z_]\w*(?=\(|\[|\.get\()/g;
 
 /** The classes of a text that have bases, with the names of those. */
 export const basesIn = (text: string): ReadonlyMap<string, readonly string[]> =>

@@ -169,7 +169,6 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   }
 
   const produced = new Map<string, boolean>();
-
   /** Does a file bind the name to what may make a replica? */
   function producedIn(at: string | null, name: string, hops: number): boolean {
     const text = at === null ? undefined : textAt(at);
@@ -186,10 +185,11 @@ export function openProject(path: string, open: () => FileModel, library: Librar
   function findProduced(at: string, text: string, name: string, hops: number): boolean {
     const outline = library.outline(at, text);
     const defined = outline.definition(name);
-    if (defined) return defined.produces || defined.calls.some((callee) => reaches(callee));
+    if (defined?.produces || defined?.calls.some((callee) => reaches(callee))) return true;
     const inner = outline.imports.get(name);
-    if (inner ? mayBring(inner, at, null, hops + 1) : outline.produces) return true;
-    return outline.starred.some((star) => mayBring({ kind: 'import', module: star, name }, at, null, hops + 1));
+    if (inner || defined) return inner !== undefined && mayBring(inner, at, null, hops + 1);
+    const brings = (module: string): boolean => mayBring({ kind: 'import', module, name }, at, null, hops + 1);
+    return outline.produces || outline.starred.some(brings);
 
     function reaches(callee: string): boolean {
       const brought = outline.imports.get(callee);

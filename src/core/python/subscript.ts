@@ -4,13 +4,10 @@ import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } fr
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
-import { ANY_KEY, alike, templateOf } from './builtins';
-import type { HeapItem } from './heap';
+import { templateOf } from './builtins';
+import { ANY_KEY, another, oneOf, oneOfModules } from './by-key';
 import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
-import { layerName } from './layers';
-import type { ClassModel } from './model';
-import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
@@ -30,7 +27,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
         const at = run.evaluate(only, frame);
         if (at.kind === 'unknown' && at.id === item.last) return item.entries.get(ANY_KEY) ?? unknown();
         const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
-        const found = key !== null ? item.entries.get(key) : item.open ? undefined : merged(item.entries, only);
+        const found = key !== null ? item.entries.get(key) : oneOf(item, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
         return found ?? (any && another(any, key)) ?? oneOfModules(item, only, frame) ?? unknown();
       }
@@ -48,60 +45,6 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
     default:
       return unknown();
   }
-}
-
-/** What stands for all values of a dict, as the value under one of its keys. */
-function another(value: Value, key: string | null): Value {
-  if (value.kind === 'union')
-    return { ...value, options: value.options.map((o) => ({ ...o, value: another(o.value, key) })) };
-  if (value.kind !== 'tensor') return value;
-  const id = freshId();
-  return { ...value, id, storage: id, label: key ?? value.label };
-}
-
-/**
- * Which of a dict of modules is not known, where all are of one kind: any of them, taken as the first. Of several classes one of each,
- * those first that may make copies.
- */
-function oneOfModules(item: HeapItem & { kind: 'dict' }, index: Node, frame: Frame): Value | undefined {
-  if (item.tag !== 'nn.ModuleDict') return undefined;
-  const values = [...item.entries.values()];
-  const isDict = (value: Value): boolean => value.kind === 'ref' && frame.state.heap.peek(value.id)?.kind === 'dict';
-  if (alike(values, frame) || values.every(isDict)) return values[0];
-  const byClass = new Map<ClassModel, readonly [key: string, value: Value]>();
-  for (const [key, value] of item.entries) {
-    const module = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
-    if (module?.kind !== 'object' || !module.model) return undefined;
-    if (!byClass.has(module.model)) byClass.set(module.model, [key, value]);
-  }
-  const copying = (model: ClassModel): number => ([...model.methods.values()].some(producesReplicas) ? 0 : 1);
-  const classes = [...byClass].sort(([a], [b]) => copying(a) - copying(b)).map(([, entry]) => entry);
-  return classes.length > 1 ? oneByKey(classes, index) : undefined;
-}
-
-const MAX_CLASSES = 4;
-
-/** By a key that is not known: the only value, or one of several classes, of many the first. */
-function merged(entries: ReadonlyMap<string, Value>, index: Node): Value | undefined {
-  const values = [...entries.values()];
-  if (values.length < 2) return values[0];
-  const makes = (value: Value): boolean =>
-    value.kind === 'class' ||
-    (value.kind === 'partial' && makes(value.target)) ||
-    (value.kind === 'name' && (/\bnn\.[A-Z]/.test(value.path) || layerName(value.path) !== null));
-  // A string or None among them stands for what is made elsewhere.
-  if (values.some((value) => !makes(value) && value.kind !== 'string' && value.kind !== 'none')) return undefined;
-  const made = [...entries].filter(([, value]) => makes(value));
-  if (made.length < 2) return undefined;
-  return oneByKey(made, index);
-}
-
-function oneByKey(entries: readonly (readonly [key: string, value: Value])[], index: Node): Value {
-  const options = entries.slice(0, MAX_CLASSES).map(([key, value]) => {
-    const text = `${textOf(index)} == '${key}'`;
-    return { value, when: [{ key: text, text, holds: true }] };
-  });
-  return { kind: 'union', options };
 }
 
 /** A list of layers indexed by a loop variable: any of them, taken as the first. */
