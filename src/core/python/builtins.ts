@@ -4,6 +4,7 @@ import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { allocate, argument, asNumber, asString } from './access';
 import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
+import { extended, withItems } from './heap';
 import { isInstance } from './instances';
 import { passes } from './iterate';
 import { RETURNS_MODULE, layerByName } from './layers';
@@ -244,38 +245,35 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
       case 'register_module': {
         const added = name === 'append' ? first : second;
         if (added)
-          heap.set(owner.id, {
-            ...item,
-            items: item.items.length < 64 ? [...item.items, added] : item.items,
-            open: item.open || item.items.length >= 64,
-          });
+          heap.set(
+            owner.id,
+            item.items.length < 64
+              ? withItems(item, [...item.items, added], item.open)
+              : withItems(item, item.items, true),
+          );
         return name === 'append' && item.tag !== 'list' ? owner : NONE;
       }
       case 'extend': {
         const listed = first ? run.items(first, frame) : null;
-        heap.set(owner.id, {
-          ...item,
-          items: [...item.items, ...(listed?.items ?? [])],
-          open: item.open || (listed?.open ?? true),
-        });
+        heap.set(owner.id, extended(item, listed));
         return NONE;
       }
       case 'insert':
-        if (second) heap.set(owner.id, { ...item, items: [second, ...item.items] });
+        if (second) heap.set(owner.id, withItems(item, [second, ...item.items], item.open));
         return NONE;
       case 'pop': {
         const isFirst = asNumber(first) === 0;
-        heap.set(owner.id, { ...item, items: isFirst ? item.items.slice(1) : item.items.slice(0, -1), open: true });
+        heap.set(owner.id, withItems(item, isFirst ? item.items.slice(1) : item.items.slice(0, -1), true));
         return (isFirst ? item.items[0] : item.items.at(-1)) ?? unknown();
       }
       case 'copy':
         return allocate(item, frame);
       case 'reverse':
-        heap.set(owner.id, { ...item, items: [...item.items].reverse(), open: true });
+        heap.set(owner.id, withItems(item, [...item.items].reverse(), true));
         return NONE;
       case 'clear':
       case 'sort':
-        heap.set(owner.id, { ...item, open: true });
+        heap.set(owner.id, withItems(item, item.items, true));
         return NONE;
       default:
         return null;

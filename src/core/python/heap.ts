@@ -39,6 +39,23 @@ export type HeapItem =
       readonly given?: Args;
     };
 
+type List = HeapItem & { readonly kind: 'list' };
+
+/** The list with other items: how often it held its only one is not known any more. */
+export const withItems = ({ kind, tag }: List, items: readonly Value[], open: boolean): List => ({
+  kind,
+  items,
+  open,
+  tag,
+});
+
+/** The list with more items behind its own. */
+export function extended(list: List, more: { items: readonly Value[]; open: boolean; times?: Dim } | null): List {
+  const made = withItems(list, [...list.items, ...(more?.items ?? [])], list.open || (more?.open ?? true));
+  const isBegun = list.items.length > 0 || list.open;
+  return isBegun || more?.times === undefined ? made : { ...made, times: more.times };
+}
+
 export class Heap {
   private readonly own = new Map<number, HeapItem>();
   constructor(private readonly base: Heap | null = null) {}

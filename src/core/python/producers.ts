@@ -66,8 +66,33 @@ const GRAPHS = /\b(edge_index|torch_geometric|torch_scatter|scatter_\w+|radius_g
 const produces = (text: string, whole: string): boolean =>
   PRODUCER.test(text) ||
   PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
+  listsOne(text) ||
   WIDER.some(([has, file]) => has.test(text) && hasIn(whole, file)) ||
   (isOfGraphs(whole) && OF_GRAPHS.some((pattern) => pattern.test(text)));
+
+const JOINS = '\\b(?:stack|cat|concat|concatenate)\\(\\s*';
+const COUNTS = /^([ \t]*)for[ \t]+(\w+)[ \t]+in[ \t]+range\([^,\n]*\):[^\n]*\n((?:\1[ \t]+\S[^\n]*\n|[ \t]*\n)+)/gm;
+const ADDS =
+  /^[ \t]*(\w+)(?:\.append\(|[ \t]*\+=[ \t]*\[)([A-Za-z_]\w*)(?:\.\w+(?:\([^()\n]*\))?)*[)\]][ \t]*(?:#.*)?$/gm;
+/** `rows = [x] * n`, `rows.extend([x for _ in range(n)])`. */
+const HOLDS =
+  /\b(\w+)[ \t]*(?:=|\+=|\.extend\()[ \t]*\[[ \t]*(?:(?!None|True|False)[A-Za-z_][\w.]*[ \t]*\][ \t]*\*|(\w+)[ \t]+for[ \t]+(?!\2\b)\w+[ \t]+in[ \t]+range\()/g;
+
+/** A list that is joined later holds one tensor several times: it is multiplied, or a loop that only counts adds it. */
+function listsOne(text: string): boolean {
+  if (!JOINING.test(text)) return false;
+  const isJoined = (list: string): boolean => new RegExp(`${JOINS}${list}\\b`).test(text);
+  for (const [, list = ''] of text.matchAll(HOLDS)) if (isJoined(list)) return true;
+  if (!/\.append\(|\+=[ \t]*\[/.test(text)) return false;
+  for (const [, , variable, body = ''] of `${text}\n`.matchAll(COUNTS))
+    for (const [, list = '', name = ''] of body.matchAll(ADDS)) {
+      const changes = new RegExp(`\\b${name}\\b[^=\\n(]*=(?!=)|\\bfor\\b[^\\n]*\\b${name}\\b`);
+      if (name !== variable && !changes.test(body) && isJoined(list)) return true;
+    }
+  return false;
+}
+
+const JOINING = new RegExp(`${JOINS}\\w`);
 
 /** Of the text that was asked about last, since the functions of a file are asked about one after another. */
 const last = { whole: '', has: new Map<RegExp, boolean>() };

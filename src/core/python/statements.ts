@@ -1,6 +1,8 @@
 /** Runs statements over the abstract state. */
 import { assignedAs } from './annotations';
+import { countAppended } from './appended';
 import { conditionOf } from './asked';
+import { extended } from './heap';
 import { overwrite } from './in-place';
 import { arithmetic } from './arithmetic';
 import { passes } from './iterate';
@@ -147,12 +149,7 @@ function augmented(node: Node, frame: Frame, run: Run): void {
   if (before.kind === 'ref' && frame.state.heap.get(before.id)?.kind === 'list') {
     const listed = run.items(by, frame);
     const item = frame.state.heap.get(before.id);
-    if (item?.kind === 'list')
-      frame.state.heap.set(before.id, {
-        ...item,
-        items: [...item.items, ...(listed?.items ?? [])],
-        open: item.open || (listed?.open ?? true),
-      });
+    if (item?.kind === 'list') frame.state.heap.set(before.id, extended(item, listed));
     return;
   }
   const sign = textOf(operator).replace('=', '');
@@ -258,6 +255,7 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
   if (open && !frame.building) startState(right, values, body, frame, run);
   const around = frame.state.loops;
   if (open && values.length === 1) {
+    const counts = countAppended(node, frame, run);
     const pass = counted(first, frame);
     const once = (): Flow => {
       assign(left, first, frame, run);
@@ -267,6 +265,7 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
       if (pass?.asked) counted(first, frame, false);
       return pass?.asked ?? false;
     });
+    counts?.();
   } else {
     for (const value of values) {
       counted(value, frame, value === first);

@@ -7,6 +7,7 @@ import { type Node, childOf } from '../python/syntax';
 import { flat } from './edit';
 import { einopsRepeat } from './einops';
 import type { Replicate, RowMap } from './replica';
+import { listedCopies } from './listed-copies';
 import { trace } from './trace';
 import { isRaised } from './ranks';
 import { type Call, argument, callOf, elements, integer, isView, sizes, unwrap } from './expression';
@@ -82,6 +83,11 @@ export function replicateOf(expression: Node): Replicate | null {
     case 'view':
     case 'flatten':
       return merged(call);
+    case 'stack':
+    case 'cat':
+    case 'concat':
+    case 'concatenate':
+      return listedCopies(call);
     default:
       return free ? null : followed(call);
   }

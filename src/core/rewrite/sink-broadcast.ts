@@ -82,6 +82,8 @@ function moveSource(match: Match, draft: Draft, operand: Node): Replicate {
       refuse(
         `\`${textOf(made.value)}\` (line ${lineOf(made.value)}) does not get its copies by a statement of its own`,
       );
+    if (call && /^(stack|cat|concat|concatenate)$/.test(call.method) && made.value.start === match.origin.start)
+      refuse(`line ${lineOf(made.value)} joins what a list holds several times, and the list is made elsewhere`);
     refuse(`line ${lineOf(made.value)} stands between the copy and the product, and is not known to work row by row`);
   }
   return moveSource(match, draft, argument);

@@ -64,6 +64,26 @@ describe('expressions that replicate', () => {
   check("repeat(x, f'b d -> {axes}')", null);
   check("repeat(x, 'b d -> (n b) d', n=n)", null);
   check("repeat(x, 'b d -> b d n', n=n)", null);
+  check('torch.stack([x] * n)', 'x.unsqueeze(0)', 'Y.repeat_interleave(n, dim=0)', 'expand(n)');
+  check(
+    'torch.stack([x for _ in range(n)], dim=1)',
+    'x.unsqueeze(1)',
+    'Y.repeat_interleave(n, dim=1)',
+    'expand(n, dim=1)',
+    1,
+  );
+  check(
+    'torch.cat(n * [x], dim=1)',
+    'x',
+    'Y.unsqueeze(1).repeat_interleave(n, dim=1).flatten(1, 2)',
+    'expand(n, dim=1)',
+    1,
+  );
+  check('torch.cat([x] * n, dim=-2)', null);
+  check('torch.cat([x, z] * n)', null);
+  check('torch.stack([f(_) for _ in range(n)])', null);
+  check('torch.stack([x for x in range(n)])', null);
+  check('torch.stack([x for _ in range(1, n)])', null);
   check("repeat(x, 'b d -> d b n', n=n)", null);
   check("repeat(x, '(b h) d -> b h n d', n=n)", null);
   check('np.repeat(x, n)', null);
