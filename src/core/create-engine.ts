@@ -19,6 +19,7 @@ import { describe } from './rules/describe';
 import { rewritesFor } from './rewrite';
 import { suppress } from './suppress';
 import { resetIds } from './tensor/shape';
+import { withLineEnds } from './line-ends';
 import { withoutVain } from './vain';
 
 const MAX_LENGTH = 3_000_000;
@@ -109,7 +110,7 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
       }
     };
 
-  return {
+  return withLineEnds({
     check(path, text, options = {}) {
       if (isOversized(text)) return declined(path, OVERSIZED);
       let file: ParsedFile | undefined;
@@ -156,7 +157,7 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
       };
       return document;
     },
-  };
+  });
 }
 
 /** Null, and `open` is not asked, where nothing in the text, or in what it imports, makes a copy. */

@@ -106,6 +106,7 @@ describe('fuzz', () => {
   /** Changes of a file that leave its code: what is found and what a fix makes of it change only by the same. */
   const encodings: readonly [string, Mutation][] = [
     ['CRLF', (text) => text.replace(/\n/g, '\r\n')],
+    ['lone carriage returns', (text) => text.replace(/\n/g, '\r')],
     ['a byte order mark', (text) => `\uFEFF${text}`],
     ['characters of two code units above', (text) => `# \u{1f680}\u{1d6fc}\n${text}`],
     ['all of it', (text) => `\uFEFF# \u{1f680}\n${text}`.replace(/\n/g, '\r\n')],
@@ -120,7 +121,7 @@ describe('fuzz', () => {
           one.findings.map((finding) => {
             const lines = of
               .replace(/^\uFEFF/, '')
-              .split(/\r?\n/)
+              .split(/\r\n|\r|\n/)
               .slice(finding.line - 1, finding.endLine);
             const end = finding.line === finding.endLine ? finding.endColumn - 1 : undefined;
             return [finding.rule, lines[0]?.slice(finding.column - 1, end)];
