@@ -4,7 +4,7 @@ import { nodeAt } from '../python/access';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { conditionText } from '../python/state';
 import { type Node, scopeOf } from '../python/syntax';
-import { type Dim, isOne, valueOf } from '../tensor/dim';
+import { type Dim, isOne, product, valueOf } from '../tensor/dim';
 import { axesWithReplica } from '../tensor/contract';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
 import type { Replica, StepKind, Tensor, Trail } from '../tensor/value';
@@ -186,11 +186,13 @@ function matchOf(
   const repeatsWork =
     (hit.axisRole === 'row' && event.kind !== 'attention') || event.kind === 'multihead-attention' || code === 'IKB304';
   const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
+  const along = copiedAlong(hit, event);
+  const ratio = along.length > 0 ? product(along.map((fact) => fact.ratio)) : first.ratio;
   const cost = costOf(
     (isAmbiguous(replica) ? null : dimsOf(hit.carrier))?.map(name) ?? null,
     hit.carrier.itemSize,
     work,
-    name(first.ratio),
+    name(ratio),
   );
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
   const form = isWhole ? formOf(event, operand) : null;
@@ -222,7 +224,7 @@ function matchOf(
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     why: null,
-    cost: { ...cost, itemSize: hit.carrier.itemSize },
+    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio },
     facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
     when: shown,
     partly: shown.length < when.length,
@@ -233,11 +235,11 @@ function matchOf(
     via: viaOf(replica.trail),
     scaled: replica.scaled !== null,
     local: isLocal(event, hit),
-    times: timesOf(hit, event, name),
+    times: along.map((fact) => timesOf(fact, name)),
     minor:
       (hit.via === 'rows' && !isBatched(hit, operand, code)) ||
       (event.keyword !== null && code !== 'IKB201') ||
-      (/IKB[12]01/.test(code) && bound(name(first.ratio), bindings) === 2) ||
+      (/IKB[12]01/.test(code) && bound(name(ratio), bindings) === 2) ||
       (code === 'IKB101' && hit.via === 'block' && (valueOf(contracted) ?? Infinity) < NARROW) ||
       hit.implicit === 'matrix' ||
       takenOut ||
@@ -256,18 +258,18 @@ function isFirst({ origin }: Replica, sink: Node): boolean {
   return at !== null && isFirstPass(at, sink);
 }
 
-/** How often where the same copy runs over several axes (`x.expand(b, t, -1)`): the sizes of all of them. */
-function timesOf(hit: SinkHit, event: SinkEvent, name: (dim: Dim) => Dim): readonly (string | null)[] {
-  const { start, path } = hit.replica.origin;
-  const same = axesWithReplica(hit.carrier).filter(
-    ({ replica: { origin } }) => origin.start === start && origin.path === path,
+/** The axes over which the same copy runs, where they are several: `x.expand(b, t, -1)`. */
+function copiedAlong({ replica: { origin }, carrier }: SinkHit, event: SinkEvent): readonly ReplicaFact[] {
+  const same = axesWithReplica(carrier).filter(
+    ({ replica }) => replica.origin.start === origin.start && replica.origin.path === origin.path,
   );
-  if (same.length < 2) return [];
-  return same.map(({ axis, replica }) => {
-    const { mapText, ratio } = replicaFact(axis, hit.carrier, replica, event);
-    const text = mapText ?? factors([name(ratio)]);
-    return text.includes('?') ? null : text;
-  });
+  return same.length < 2 ? [] : same.map(({ axis, replica }) => replicaFact(axis, carrier, replica, event));
+}
+
+/** How often along one of several axes; null where that is not known. */
+function timesOf({ mapText, ratio }: ReplicaFact, name: (dim: Dim) => Dim): string | null {
+  const text = mapText ?? factors([name(ratio)]);
+  return text.includes('?') ? null : text;
 }
 
 /** A class token that was put in front of other rows and taken apart again. */

@@ -225,6 +225,8 @@ export interface MatchCost {
   readonly flopsText: string;
   /** Bytes of an element; null where nothing says so, and half precision is counted. */
   readonly itemSize: number | null;
+  /** Ratio of copies to sources, over all the axes that one expression copies along. */
+  readonly ratio: Dim;
 }
 
 /** What guards need. Each list is empty when there is nothing to object to. */

@@ -44,9 +44,11 @@ export function readConcatenation(match: Match, draft: Draft): Concatenation {
     if (!term || !atom || more.length > 0 || factors.length > 0 || term.coefficient !== 1) {
       refuse('a block is a sum or a product of tensors');
     }
-    return term.replicated
-      ? copied(draft, operand, atom.replicas, made.merge !== '')
-      : free(draft, operand, site, gone);
+    const copy = term.replicated ? copied(draft, operand, atom.replicas, made.merge !== '') : null;
+    if (copy) return copy;
+    // Copies of another block may stay as they are.
+    if (atom.replicas.some(({ origin }) => origin === match.origin)) refuseForm(operand);
+    return free(draft, operand, site, gone);
   });
   return { call, parts, tail: tailOf(call), merge: made.merge, conditions: conditionsOfDtypes(operands) };
 }
@@ -109,19 +111,23 @@ function readOperands(match: Match, draft: Draft) {
   return { form, call, operands, made, site, gone };
 }
 
-function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part {
+/** Null where the form of the copy is not known. */
+function copied(draft: Draft, operand: Node, replicas: readonly ReplicaFact[], merged: boolean): Part | null {
   const made = trace(operand);
   const replicate = replicateOf(made.value);
-  if (!replicate || !agrees(replicate, replicas, merged)) {
-    const what =
-      made.value.kind === 'identifier'
-        ? 'does not get its copies by a statement of its own'
-        : 'is not a copy in a form that is known';
-    refuse(`\`${shortly(made.value)}\` (line ${lineOf(made.value)}) ${what}`);
-  }
+  if (!replicate || !agrees(replicate, replicas, merged)) return null;
   const text = sourceText(draft, replicate, made, operand);
   const base = /^\w+$/.test(text) ? text : rootName(replicate.source);
   return { text, base, copy: { replicate, replicas } };
+}
+
+function refuseForm(operand: Node): never {
+  const { value } = trace(operand);
+  const what =
+    value.kind === 'identifier'
+      ? 'does not get its copies by a statement of its own'
+      : 'is not a copy in a form that is known';
+  refuse(`\`${shortly(value)}\` (line ${lineOf(value)}) ${what}`);
 }
 
 function free(draft: Draft, operand: Node, site: Node, gone: boolean): Part {

@@ -109,10 +109,10 @@ export function costText(match: Match): string {
 }
 
 /** How much of the product is spent on copies: what a split saves of its operations. Null where a width or the ratio is not known. */
-function shareOf({ code, form, replicas: [replica], size }: Match): number | null {
+function shareOf({ code, form, cost, size }: Match): number | null {
   // Recombined weights save more, and batches of matrices nothing.
   if (!/^IKB10[123]$/.test(code)) return null;
-  const ratio = replica ? size(replica.ratio) : null;
+  const ratio = size(cost.ratio);
   const widths = form?.blocks.map(({ width }) => size(width)) ?? [];
   const all = widths.reduce<number | null>((sum, width) => (sum === null || width === null ? null : sum + width), 0);
   if (ratio === null || ratio < 1 || !all) return null;

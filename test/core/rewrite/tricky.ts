@@ -28,6 +28,17 @@ const method = (...lines: string[]): readonly string[] => lines.map((line) => ` 
 
 const CALLS: readonly Tricky[] = [
   {
+    title: 'another block that is copied in a form that is not known',
+    init: ['self.fc = nn.Linear(14, 8)'],
+    forward: [
+      OWN,
+      ROWS,
+      'o = user.unsqueeze(1).expand(-1, n, -1).transpose(0, 1).transpose(0, 1).reshape(-1, 4)',
+      'return self.fc(torch.cat([u, item, o], dim=-1))',
+    ],
+    tier: 'safe',
+  },
+  {
     title: 'a function that writes into a block',
     tier: 'none',
     reason: /may write into tensors in place \(line 18\)/,
