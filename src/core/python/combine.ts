@@ -15,6 +15,7 @@ import {
   minRank,
   position,
   rankOf,
+  replicasOf,
   tensor,
   withoutReplicas,
 } from '../tensor/shape';
@@ -154,12 +155,25 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
   const one = applyView(first, unsqueeze(dim), place);
   const count = copiesIn(listed, values);
   if (count) return repeatedAlong(one, dim, count, place);
-  if (values.length === 1 && listed.open) {
+  if (listed.open && (values.length === 1 || values.every((v) => isCopiedLike(v, first)))) {
     const id = freshId();
     return ofUnknownLength({ ...one, id, storage: id, form: null }, dim);
   }
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
   return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
+}
+
+/** Made by the same expression in another pass of a loop: with the same copies, and no more than these. */
+function isCopiedLike(t: Tensor, first: Tensor): boolean {
+  const [own, others] = [t, first].map(({ shape }) => replicasOf(shape));
+  return (
+    t.form === null &&
+    first.form === null &&
+    own !== undefined &&
+    own.length > 0 &&
+    own.length === others?.length &&
+    own.every(({ origin }, i) => origin.start === others[i]?.origin.start && origin.path === others[i].origin.path)
+  );
 }
 
 /** As many axes as lists are nested around numbers: `[[i / n for i in range(d)] for n in range(m)]`. */

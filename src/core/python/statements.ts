@@ -5,6 +5,7 @@ import { conditionOf } from './asked';
 import { extended } from './heap';
 import { overwrite } from './in-place';
 import { arithmetic } from './arithmetic';
+import type { Heap } from './heap';
 import { passes } from './iterate';
 import { type Binding, importBindings } from './model';
 import type { Frame, Run } from './run';
@@ -267,11 +268,15 @@ function forStatement(node: Node, frame: Frame, run: Run): Flow {
     });
     counts?.();
   } else {
-    for (const value of values) {
-      counted(value, frame, value === first);
-      assign(left, value, frame, run);
-      if (runBlock(body, frame, run) === 'left') break;
-    }
+    const each = (): void => {
+      for (const value of values) {
+        counted(value, frame, value === first);
+        assign(left, value, frame, run);
+        if (runBlock(body, frame, run) === 'left') break;
+      }
+    };
+    if (open) growing(frame, each);
+    else each();
   }
   if (frame.state.loops !== around) frame.state = { ...frame.state, loops: around ?? NO_LOOPS };
   const otherwise = childOf(node, 'alternative')?.children.find((c) => c.kind === 'block');
@@ -291,16 +296,20 @@ function counted(value: Value, frame: Frame, first = true): LoopPass | null {
   return pass;
 }
 
-/**
- * Two passes if the first one left something for the second: a replica, a list, a value in place of None. Lists that grew
- * may grow further.
- */
+/** Two passes if the first one left something for the second: a replica, a list, a value in place of None. */
 function loop(frame: Frame, body: Node, pass: () => Flow, more = (): boolean => false): void {
-  const before = frame.state.heap;
   const names = frame.state.names.all();
+  growing(frame, (before) => {
+    const flow = pass();
+    if (more() || (flow === 'next' && leavesSomething(names, before, frame, body))) pass();
+  });
+}
+
+/** Lists that grew in passes of which more may follow may have grown further. */
+function growing(frame: Frame, passes: (before: Heap) => void): void {
+  const before = frame.state.heap;
   frame.state = { ...frame.state, heap: before.fork() };
-  const flow = pass();
-  if (more() || (flow === 'next' && leavesSomething(names, before, frame, body))) pass();
+  passes(before);
   const changes = frame.state.heap.since(before);
   frame.state = { ...frame.state, heap: before };
   for (const [id, item] of changes) {

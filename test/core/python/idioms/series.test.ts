@@ -17,6 +17,39 @@ module Speech(d):
     def forward(self, phonemes, durations, longest):
         return self.query(self.regulate(phonemes, durations, longest))  #= query
 `,
+  'states that are copied, padded by a function of its own and added to positions': `
+def pad(rows, longest=None):
+    if longest is None:
+        longest = max([rows[i].size(0) for i in range(len(rows))])
+    out = list()
+    for i, row in enumerate(rows):
+        out.append(F.pad(row, (0, 0, 0, longest - row.size(0)), 'constant', 0.0))
+    return torch.stack(out)
+
+module Regulator(d):
+    self.d = d
+    def spread(self, one, lengths):
+        out = list()
+        for i, state in enumerate(one):
+            out.append(state.expand(max(int(lengths[i].item()), 0), -1))  #! IKB101 -> query
+        return torch.cat(out, 0)
+    def forward(self, phonemes, durations, longest):
+        frames, counts = list(), list()
+        for one, lengths in zip(phonemes, durations):
+            spread = self.spread(one, lengths)
+            frames.append(spread)
+            counts.append(spread.shape[0])
+        frames = pad(frames, longest) if longest is not None else pad(frames)
+        return frames, torch.LongTensor(counts)
+
+module Speech(d):
+    self.regulate = Regulator(d)
+    self.query = nn.Linear(d, d)
+    def forward(self, phonemes, durations, longest, pitch):
+        frames, counts = self.regulate(phonemes, durations, longest)
+        frames = frames + pitch
+        return self.query(frames)  #= query
+`,
   'rows that are copied as often as they count, of each sequence': `
 from torch.nn.utils.rnn import pad_sequence
 
