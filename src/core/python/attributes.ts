@@ -5,6 +5,7 @@ import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { allocate, argument, asDim, asTensor, placeOf } from './access';
 import { MODULES, inheritedLayer, knownBase, subclassed } from './containers';
+import { mayInherit } from './inherited';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
@@ -116,6 +117,10 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (isOpen) return int(symbol(`self.${name}@${value.id}`));
   if (own) return own;
   if (!item.model) return unknown(name);
+  if (item.inherits && mayInherit(item.inherits, name, run)) {
+    frame.state.heap.inherit(value.id);
+    return objectAttribute(value, name, node, frame, run);
+  }
   const method = run.method(item.model, name);
   if (method) {
     const self: Value = isClassMethod(method) ? { kind: 'class', model: item.model } : value;

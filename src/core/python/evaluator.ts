@@ -13,16 +13,18 @@ import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
 import { copiesAlongParameter, isSmall, makesCopies, isTiny, isWorthItsSize } from './follow';
 import { frameOf } from './frame';
+import { createGlobals } from './globals';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
 import { classValue } from './class-values';
 import { layerOf } from './layers';
 import type { Quiet } from './library';
-import { type ClassModel, type FileModel, type FunctionModel, isDictionary } from './model';
+import type { ClassModel, FunctionModel } from './model';
 import { Names } from './names';
 import { networksPassed } from './passed';
 import { producesReplicas } from './producers';
+import { putOff } from './put-off';
 import { createQuiet } from './quiet';
 import type { Project } from './project';
 import { adoptReturned, broughtHome, returned } from './returned';
@@ -32,7 +34,7 @@ import { assign } from './assign';
 import { inWaves } from './waves';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type Scope, type Value, name as nameOf } from './value';
+import { type Args, NONE, type Scope, type Value } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that call what makes layers that make layers: each only when something asks for one of its layers. */
@@ -40,6 +42,8 @@ const MAX_BUILDING_DEPTH = 8;
 const MAX_STEPS = 40_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
+/** A call that is given no copy is followed for its sizes and flags if that took no more the last time. */
+const FEW_STEPS = 200;
 
 export interface Evaluation {
   readonly onSink: (event: SinkEvent) => void;
@@ -72,7 +76,7 @@ export function evaluateFile(
   const made = new Map<ClassModel, { value: Value; state: State }>();
   /** Classes whose constructions were looked for, and those that are handed networks there. */
   const [asked, served] = [new Set<ClassModel>(), new Set<ClassModel>()];
-  const globals = new Map<Node, Value>();
+  const globals = createGlobals(project, () => run);
   const nothing = new Heap();
   const active: Node[] = [];
   const quiet = createQuiet();
@@ -80,6 +84,8 @@ export function evaluateFile(
   const passing = new Set<Node>();
   /** Functions that hand copies to what they are given, a network by one caller and none by another, or keep them in attributes. */
   const handing = new Set<Node>();
+  /** Steps that functions took the last time. */
+  const took = new Map<Node, number>();
   let steps = 0;
   let entry: Node | null = null;
   /** Parameters of the entry, and whether one that was handed in was called with copies. */
@@ -88,6 +94,8 @@ export function evaluateFile(
   /** Copies met something that is not known. */
   let isStuck = false;
   let exhausted = false;
+  /** A constructor that was put off and runs now. */
+  let asking: FunctionModel | null = null;
   /** Evaluating a function of another file for what it returns, not for its sinks. */
   let aside = false;
 
@@ -106,9 +114,9 @@ export function evaluateFile(
       isOpen ||= callee !== null && handed.has(callee);
     },
     note: evaluation.onNote,
-    global,
+    global: globals.named,
     classValue: (model, name, frame) =>
-      classValue(model, name, project, (node, file) => globalValue(node, file, frame)),
+      classValue(model, name, project, (node, file) => globals.valueOf(node, file, frame)),
     instantiate,
     instance(model, frame) {
       const { value, state } = instanceOf(model);
@@ -118,6 +126,7 @@ export function evaluateFile(
     buildLate: (self, model, name, node, frame) =>
       budgeted(() => buildLate(self, builderOf(model, name, project), node, frame, run)),
     isModule: (model) => project.isModule(model),
+    bases: (model) => project.bases(model),
     moduleNamed: (name, file) => project.moduleNamed(name, file),
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
@@ -134,49 +143,6 @@ export function evaluateFile(
     nameSymbol: evaluation.onName,
   };
 
-  function global(name: string, file: FileModel, frame: Frame): Value | null {
-    const found = project.lookup(name, file);
-    if (!found) return name === 'super' || name === 'self' ? nameOf(name) : null;
-    switch (found.kind) {
-      case 'function':
-        return { kind: 'function', model: found, self: null, closure: null };
-      case 'class':
-        return { kind: 'class', model: found };
-      case 'external':
-        return nameOf(found.path);
-      case 'module':
-        return { kind: 'module', file: found.file };
-      case 'value':
-        return globalValue(found.node, found.file, frame);
-    }
-  }
-
-  /** Module-level values that code depends on: constants and plain aliases. */
-  function globalValue(node: Node, file: FileModel, frame: Frame): Value {
-    const known = globals.get(node);
-    if (known && (known.kind !== 'ref' || frame.state.heap.peek(known.id))) return known;
-    globals.set(node, unknown());
-    if (!/^(integer|float|string|true|false|none|attribute|identifier|tuple|lambda|dictionary|call)$/.test(node.kind))
-      return unknown();
-    const isTable = isDictionary(node);
-    if (node.kind === 'call' && !isTable && !/partial\(|\bnn\.[A-Z]/.test(textOf(node).slice(0, 40))) return unknown();
-    const state: State = { names: new Names(), heap: frame.state.heap, path: [] };
-    const top: Frame = { ...frame, file, function: null, closure: null, state };
-    const value = run.evaluate(node, top);
-    for (const assignment of file.entries.get(node) ?? []) {
-      const [target, item] = [childOf(assignment, 'left'), childOf(assignment, 'right')];
-      const name = target && childOf(target, 'value');
-      if (!target || !item || !name) continue;
-      state.names.set(textOf(name), value);
-      // Of what is no name, the value that the literal has is none any more.
-      run.assign(target, /^(identifier|attribute|lambda)$/.test(item.kind) ? run.evaluate(item, top) : unknown(), top);
-    }
-    // What a list or an object holds is in the heap of whoever asked first.
-    const shared = !isTable && value.kind === 'ref' ? unknown() : value;
-    globals.set(node, shared);
-    return shared;
-  }
-
   function callFunction(
     model: FunctionModel,
     self: Value | null,
@@ -186,13 +152,25 @@ export function evaluateFile(
     frame: Frame,
   ): Value {
     const deepest = frame.building && !isTiny(model.node) ? MAX_BUILDING_DEPTH : MAX_DEPTH;
-    if (frame.depth >= deepest || active.filter((n) => n === model.node).length > 1) return unknown();
-    const given = [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
+    const values = [...args.positional, ...args.keywords.values()];
+    const given = values.some((v) => carries(v, frame, run));
+    // Once more within itself, if there is something that it could add.
+    const again = given || producesReplicas(model) || values.some(makesCopies) ? 1 : 0;
+    if (frame.depth >= deepest || active.filter((n) => n === model.node).length > again) return unknown();
     const follow =
       given ||
-      isWorthItsSize(model, self, frame, project) ||
+      (isWorthItsSize(model, self, frame, project) && (frame.building || (took.get(model.node) ?? 0) < FEW_STEPS)) ||
       passing.has(model.node) ||
       (producesReplicas(model) && !quiet.has(model.node, args) && !isQuietElsewhere(model));
+    if (follow && !given && frame.building && model !== asking) {
+      const later = (heap: Heap): void => {
+        const inside: Frame = { ...frame, state: { names: new Names(), heap, path: frame.state.path }, returns: [] };
+        asking = model;
+        budgeted(() => callFunction(model, self, null, args, node, inside));
+      };
+      if (putOff({ init: model, run: later }, self, frame, project)) return NONE;
+    }
+    asking = null;
     // Asked for last, since a body that nobody has looked into yet costs a parse.
     const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
     if (!body) return statedResult(model, self, args, run) ?? unknown();
@@ -212,9 +190,11 @@ export function evaluateFile(
       building: frame.building,
     };
     active.push(model.node);
+    const before = steps;
     if (model.node.kind === 'lambda')
       inner.returns.push({ value: run.evaluate(body, inner), when: inner.state.path, heap: inner.state.heap });
     else runBlock(body, inner, run);
+    took.set(model.node, steps - before);
     active.pop();
     adoptHeap(frame, inner);
     adoptReturned(frame, inner);
@@ -361,6 +341,7 @@ export function evaluateFile(
     [handed, isOpen] = [new Set(parameters.values()), false];
     active.push(model.node);
     runBlock(body, frame, run);
+    took.set(model.node, steps);
     active.pop();
     const isHanding =
       isOpen || (self?.kind === 'ref' && keepsCopies(self.id, instance?.state.heap ?? null, frame, run));

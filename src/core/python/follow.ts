@@ -11,6 +11,8 @@ import type { Value } from './value';
 /** Characters. */
 const SMALL = 700;
 const TINY = 100;
+/** Of a function of another file that is given no copy: what sizes and flags it gives seldom decides anything. */
+const SMALL_ELSEWHERE = 300;
 
 export const isSmall = ({ node }: FunctionModel): boolean => node.end - node.start < SMALL;
 
@@ -37,13 +39,17 @@ export function makesCopies(value: Value): boolean {
 
 /** Without a replica among its arguments a call tells of layers, sizes and flags: followed where that is cheap. */
 export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: Frame, project: Project): boolean {
-  const [small, { name, owner }] = [isSmall(model), model];
-  if (!frame.building) return small && (project.isMain(model.file) || name !== 'forward');
+  const [small, { name, owner, node }] = [isSmall(model), model];
+  if (!frame.building) return small && (project.isMain(model.file) || (name !== 'forward' && tellsMuch(node)));
   if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
   if (owner !== null && !isOfModule(owner, self, frame, project))
     return buildsParts(model, small) || (small && name === '__init__');
   return small || name === '__init__' || buildsLayers(model) || MAKES_MODEL.test(name);
 }
+
+/** What a function of another file gives counts if that is a function: `embed, width = get_embedder(10)`. */
+const tellsMuch = ({ file, start, end }: Node): boolean =>
+  end - start < SMALL_ELSEWHERE || /\blambda\b|\n[ \t]+def /.test(file.text.slice(start, end));
 
 /** `load_model(options)`, by which a script makes what it hands to others. */
 const MAKES_MODEL = /^_*(load|build|create|make|get|init(ialize)?|setup)_(\w+_)?(model|net|network|agent|policy)$/;

@@ -1,6 +1,6 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
 import type { Dim } from '../tensor/dim';
-import type { ClassModel } from './model';
+import type { ClassModel, FunctionModel } from './model';
 import type { Node } from './syntax';
 import type { Args, Value } from './value';
 
@@ -33,6 +33,8 @@ export type HeapItem =
       readonly attributes: ReadonlyMap<string, Value>;
       /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
       readonly build: ((heap: Heap) => void) | null;
+      /** Constructors of base classes that were called and have not run, see `inherited.ts`. */
+      readonly inherits?: readonly Inherited[];
       /** The list of a class that derives from a container. */
       readonly holds?: Value;
       /** What the constructor of a base that torch brings was given. */
@@ -56,6 +58,12 @@ export function extended(list: List, more: { items: readonly Value[]; open: bool
   return isBegun || more?.times === undefined ? made : { ...made, times: more.times };
 }
 
+export interface Inherited {
+  readonly init: FunctionModel;
+  /** Runs it on the layer of the heap that holds the object. */
+  run(heap: Heap): void;
+}
+
 export class Heap {
   private readonly own = new Map<number, HeapItem>();
   constructor(private readonly base: Heap | null = null) {}
@@ -68,6 +76,19 @@ export class Heap {
     layer.own.set(id, { ...item, build: null });
     item.build(layer);
     return layer.own.get(id);
+  }
+
+  /** Runs the constructors that were put off; what the class itself has set since stays. */
+  inherit(id: number): void {
+    const layer = this.holder(id);
+    const item = layer?.own.get(id);
+    if (!layer || item?.kind !== 'object' || !item.inherits) return;
+    const { inherits, ...rest } = item;
+    layer.own.set(id, rest);
+    for (const one of inherits) one.run(layer);
+    const now = layer.own.get(id);
+    if (now?.kind !== 'object') return;
+    layer.own.set(id, { ...now, attributes: new Map([...now.attributes, ...item.attributes]) });
   }
 
   /** The item as it is, an object perhaps not built. */

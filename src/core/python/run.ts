@@ -123,6 +123,8 @@ export interface Run {
   /** Runs the method that makes the attribute of an object after its constructor, see `builderOf`. */
   buildLate(self: RefValue, model: ClassModel, name: string, node: Node, frame: Frame): void;
   isModule(model: ClassModel): boolean;
+  /** See `Project.bases`. */
+  bases(model: ClassModel): readonly (ClassModel | string)[];
   /** See `Project.moduleNamed`. */
   moduleNamed(name: string, file: FileModel): ClassModel | null;
   /** The module class of the file that a constructor parameter is named after, see `Project.sibling`. */
