@@ -191,6 +191,10 @@ def edge_shapes(count):
 
     # Few tiles behind a long mapped block: a cluster that starts late may get none.
     yield Shape(256, 512, (Block(512, "repeats", 4), Block(320)), bias=True)
+    # A long mapped block within the launch and one before it, and one of several chunks in tiles that are not halved.
+    yield Shape(700, 1024, (Block(4096, "index", 256), Block(256)))
+    yield Shape(700, 1024, (Block(4096, "index", 1024), Block(256)))
+    yield Shape(700, 128, (Block(256, "index", 256), Block(64)))
     # As many blocks as there can be, eight of them without a map.
     kinds = [Block(8) if i < 8 else Block(24, ("index", "all", "repeats")[i % 3], (7, 1, 50)[i % 3]) for i in range(native.abi.MAX_BLOCKS)]
     yield Shape(200, 136, tuple(kinds), dtype=torch.float16)

@@ -18,7 +18,7 @@ import timing
 TILES = {
     "linear_compression": (0, 64, 96, 128, 160, 192),
     "concat_linear": (0, 64, 128, 192),
-    "attention": (0, 1, 2),
+    "attention": (0, 1, 2, 3),
 }
 STAGES = ("decomposed", "aligned", "fused")
 #: What another kernel must gain over the derived choice: less is noise.

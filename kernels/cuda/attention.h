@@ -28,13 +28,15 @@ struct AttentionBuild {
     int q_slots;   // units in flight
     int consumers; // warpgroups that compute, a unit each
     int cluster;   // blocks that share K and V
+    bool stores = false; // the loading warp that is left over stores the results; every user has keys
 
     constexpr int threads() const { return 128 * (consumers + 1); }
     constexpr int tile_units() const { return consumers * cluster; }
     constexpr int key_bytes() const { return keys * width * 2; }
     constexpr int q_bytes() const { return attention_unit_rows * width * 2; }
-    // A unit's entry is read after its Q slot was given back, until its warpgroup gives back the next one.
-    constexpr int unit_table() const { return q_slots + consumers; }
+    // A unit's entry is read after its Q slot was given back, until its warpgroup gives back the next one, or, by a warp that
+    // stores, the one after that.
+    constexpr int unit_table() const { return q_slots + (stores ? 2 : 1) * consumers; }
     constexpr int shared_bytes() const;
 };
 
@@ -51,11 +53,12 @@ struct AttentionUnit {
 // Rings of K and V, Q, a staging buffer for O of each warpgroup, the unit table, two barriers for each buffer.
 constexpr int AttentionBuild::shared_bytes() const {
     return 2 * stages * key_bytes() + (q_slots + consumers) * q_bytes() +
-           unit_table() * static_cast<int>(sizeof(AttentionUnit)) + 16 * (2 * stages + q_slots);
+           unit_table() * static_cast<int>(sizeof(AttentionUnit)) + 16 * (2 * stages + q_slots + (stores ? consumers : 0));
 }
 
 constexpr AttentionBuild attention_d128{128, 128, 2, 4, 2, 1};
 constexpr AttentionBuild attention_d128_c2{128, 128, 2, 4, 2, 2};
+constexpr AttentionBuild attention_d128_c2_short{128, 128, 2, 4, 2, 2, true}; // for few keys
 constexpr AttentionBuild attention_d64{64, 128, 4, 6, 3, 1};
 constexpr AttentionBuild attention_d64_c2{64, 128, 4, 6, 3, 2};
 

@@ -168,21 +168,33 @@ struct AttentionConsumer {
         const AttentionUnit &unit = units[number % Smem::unit_table];
         const int t = group_thread();
         const uint32_t staging = shared + Smem::o + (turn - kFirstTurn) * Smem::q_bytes;
+        if constexpr (B.stores) {
+            await_staging(number);
+            stage_rows<T>(o, weight, staging, t);
+            arrive_staged();
+            return;
+        }
         if (t == 0) ptx::copies_read<0>();
         ptx::named_barrier_sync(group_barrier(), 128);
         stage_rows<T>(o, weight, staging, t);
+        ptx::fence_shared_for_copies();
         ptx::named_barrier_sync(group_barrier(), 128);
         ptx::fall_behind();
-        if (t == 0) {
-            const int slots = unit.slots;
-#pragma unroll 1
-            for (int s = 0; s < slots; ++s)
-#pragma unroll
-                for (int h = 0; h < Smem::halves; ++h)
-                    ptx::tma_store(out, staging + h * Smem::q_half + s * p.slot_rows * 128, 64 * h, unit.head, unit.query,
-                                   unit.candidate[s]);
-            ptx::copies_commit();
-        }
+        if (t == 0) store_unit<B>(out, p, unit, staging);
+    }
+    // The unit before `number` has left the staging buffer.
+    IKBO_DEVICE void await_staging(int number) const {
+        ptx::fall_behind();
+        ptx::barrier_wait(shared + Smem::stored + 8 * (turn - kFirstTurn), number / B.consumers % 2 ^ 1);
+    }
+    // For the storing warp: this warp has staged its rows, or there is nothing to stage.
+    IKBO_DEVICE void arrive_staged() const {
+        __syncwarp();
+        if (group_thread() % 32 == 0) ptx::barrier_arrive(shared + Smem::staged + 8 * (turn - kFirstTurn));
+    }
+    IKBO_DEVICE void stage_nothing(int number) const {
+        await_staging(number);
+        arrive_staged();
     }
     IKBO_DEVICE void store_lse(int number, int h, float value) const {
         const AttentionUnit &unit = units[number % Smem::unit_table];
@@ -223,6 +235,7 @@ struct AttentionConsumer {
     // A tile's first scores are there and nothing is in flight.
     IKBO_DEVICE void first_block(const Work &work) {
         give_back_k();
+        if (B.stores && work.blocks == 1) ptx::named_barrier_sync(group_barrier(), 128);
         give_back_unit(work.blocks == 1);
         first_softmax(work.tail);
         if (p.key_offsets != nullptr && work.tail < B.keys) clear_v(work.tail);
@@ -321,13 +334,15 @@ struct AttentionConsumer {
                 work = chain(work);
                 continue;
             }
-            if (work.blocks == 0) finish_without_keys(sequence);
+            if (!B.stores && work.blocks == 0) finish_without_keys(sequence);
             else pass(work.blocks);
+            if constexpr (B.stores) stage_nothing(sequence);
             give_back_unit(true);
             sequence += B.consumers;
             work = wait_unit();
         }
-        if (group_thread() == 0) ptx::copies_written<0>();
+        if constexpr (B.stores) stage_nothing(sequence);
+        else if (group_thread() == 0) ptx::copies_written<0>();
     }
 };
 

@@ -21,7 +21,9 @@ struct AttentionShared {
     static constexpr int k_empty = k_full + 8 * B.stages;
     static constexpr int v_full = k_empty + 8 * B.stages, v_empty = v_full + 8 * B.stages;
     static constexpr int q_full = v_empty + 8 * B.stages, q_empty = q_full + 8 * B.q_slots;
-    static_assert(q_empty + 8 * B.q_slots == B.shared_bytes() && B.shared_bytes() <= 227 * 1024);
+    // Of each warpgroup's O, where a warp of its own stores it: it is in the staging buffer; it has left it.
+    static constexpr int staged = q_empty + 8 * B.q_slots, stored = staged + 8 * B.consumers;
+    static_assert(staged + (B.stores ? 16 * B.consumers : 0) == B.shared_bytes() && B.shared_bytes() <= 227 * 1024);
     static_assert(key_bytes % 1024 == 0 && B.keys / B.cluster % 8 == 0);
 };
 
@@ -32,6 +34,20 @@ IKBO_DEVICE AttentionTile tile_at(const AttentionParams &p, int turn) {
     if (index >= (p.tile_count < 0 ? __ldg(&p.header->tiles) : p.tile_count)) return {-1, 0, 0, 0};
     const int4 t = __ldg(reinterpret_cast<const int4 *>(p.tiles + index));
     return {t.x, t.y, t.z, t.w};
+}
+
+// The rows of a unit from its staging buffer, which this thread may read (fence_shared_for_copies).
+template <AttentionBuild B>
+IKBO_DEVICE void store_unit(const CUtensorMap *map, const AttentionParams &p, const AttentionUnit &unit, uint32_t staging) {
+    using Smem = AttentionShared<B>;
+    const int slots = unit.slots;
+#pragma unroll 1
+    for (int s = 0; s < slots; ++s)
+#pragma unroll
+        for (int h = 0; h < Smem::halves; ++h)
+            ptx::tma_store(map, staging + h * Smem::q_half + s * p.slot_rows * 128, 64 * h, unit.head, unit.query,
+                           unit.candidate[s]);
+    ptx::copies_commit();
 }
 
 struct KeyRange {
@@ -129,6 +145,28 @@ IKBO_DEVICE void load_units(const CUtensorMap *map, const AttentionParams &p, At
         __syncwarp();
         if (end && w == B.consumers - 1) return;
     }
+}
+
+// Results of this block's units in their order, staged by the warpgroups. One thread.
+template <AttentionBuild B>
+IKBO_DEVICE void store_units(const CUtensorMap *map, const AttentionParams &p, const AttentionUnit *units, uint32_t shared) {
+    using Smem = AttentionShared<B>;
+#pragma unroll 1
+    for (int number = 0;; ++number) {
+        const int w = number % B.consumers;
+        ptx::barrier_wait(shared + Smem::staged + 8 * w, number / B.consumers % 2);
+        ptx::fall_behind();
+        const AttentionUnit &unit = units[number % Smem::unit_table];
+        if (unit.blocks < 0) {
+            if (w == B.consumers - 1) break;
+            continue;
+        }
+        ptx::fence_shared_for_copies();
+        store_unit<B>(map, p, unit, shared + Smem::o + w * Smem::q_bytes);
+        ptx::copies_read<0>();
+        ptx::barrier_arrive(shared + Smem::stored + 8 * w);
+    }
+    ptx::copies_written<0>();
 }
 
 } // namespace ikbo

@@ -90,7 +90,6 @@ IKBO_DEVICE void stage_rows(const float (&o)[Count], const float (&weight)[2], u
             staging + c / 4 * attention_unit_rows * 128 + row * 128 + ((c % 4 * 2 + half_chunk) ^ row % 8) * 16, word[0],
             word[1], word[2], word[3]);
     }
-    ptx::fence_shared_for_copies();
 }
 
 // Zeros in the rows of a block of V from `tail` on, which are another user's: their probability is 0, but 0 * NaN is NaN.

@@ -6,7 +6,7 @@
 // i / cluster. Each block of a cluster loads its share of every block of K and V and multicasts it.
 //
 // Roles: warpgroups 0 to consumers - 1 compute (attention_compute.cuh); the last one loads (attention_load.cuh): warp 0 K,
-// warp 1 V, warp 2 the units.
+// warp 1 V, warp 2 the units, and in builds for few keys warp 3 stores what the others stage.
 //
 // Budgets               registers compute / load   shared memory
 //   d128, 128 keys      232 / 40                   K, V 2 stages x 32 KB each, Q 4 x 16 KB, O 2 x 16 KB, table 2 KB: 226 KB
@@ -37,6 +37,10 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
             ptx::barrier_init(shared + Smem::q_full + 8 * i, 1);
             ptx::barrier_init(shared + Smem::q_empty + 8 * i, 1);
         }
+        for (int w = 0; B.stores && w < B.consumers; ++w) {
+            ptx::barrier_init(shared + Smem::staged + 8 * w, 4); // warps
+            ptx::barrier_init(shared + Smem::stored + 8 * w, 1);
+        }
         ptx::fence_barrier_init();
     }
     __syncthreads();
@@ -49,6 +53,10 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
         if (warp == 0) load_keys<B>(k, p, shared + Smem::k, shared + Smem::k_full, shared + Smem::k_empty);
         if (warp == 1) load_keys<B>(v, p, shared + Smem::v, shared + Smem::v_full, shared + Smem::v_empty);
         if (warp == 2) load_units<B>(q, p, units, shared + Smem::q, shared + Smem::q_full, shared + Smem::q_empty);
+        if constexpr (B.stores) {
+            if (warp == 3 && ptx::elect_one()) store_units<B>(out, p, units, shared);
+            __syncwarp();
+        }
         // No block leaves while another one still copies into it or arrives at its barriers.
         if constexpr (B.cluster > 1) ptx::cluster_sync();
     } else {
@@ -74,5 +82,6 @@ IKBO_DEVICE void attention(const CUtensorMap *q, const CUtensorMap *k, const CUt
 
 IKBO_ATTENTION_TYPES(attention_d128)
 IKBO_ATTENTION_TYPES(attention_d128_c2)
+IKBO_ATTENTION_TYPES(attention_d128_c2_short)
 IKBO_ATTENTION_TYPES(attention_d64)
 IKBO_ATTENTION_TYPES(attention_d64_c2)

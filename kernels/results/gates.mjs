@@ -49,14 +49,11 @@ const goal = (sign, limits, what, value, regime) => {
 const atMost = (limits, what, value, regime = 'flush') => goal('<=', limits, what, value, regime);
 const atLeast = (limits, what, value, regime = 'flush') => goal('>=', limits, what, value, regime);
 
-/** Where PyTorch's compiler and the published kernel were recorded beside ours. */
-const rivalsOf = (type) => (type === 'bf16' ? 'linear-compression-bf16' : 'linear-compression-rivals-fp16');
-
 for (const type of ['bf16', 'fp16']) {
-  const [lce, beside] = [`linear-compression-${type}`, rivalsOf(type)];
+  const lce = `linear-compression-${type}`;
   atMost(1.05, `${lce}: time over the candidates' product alone (cuBLAS)`, overAlone(lce));
-  atLeast(1, `${lce}: torch.compile decomposed, K padded, over it`, times(beside, 'torch-compile-padded', OURS));
-  atLeast(1, `${lce}: published Triton kernel over it`, times(beside, 'upstream-triton', OURS));
+  atLeast(1, `${lce}: torch.compile decomposed, K padded, over it`, times(lce, 'torch-compile-padded', OURS));
+  atLeast(1, `${lce}: published Triton kernel over it`, times(lce, 'upstream-triton', OURS));
   atLeast(1, `${lce}: product on ready copies over it`, times(lce, 'broadcast-excluded', OURS));
   atLeast(1, `${lce}: PyTorch as written over it`, times(lce, 'torch-as-written', OURS));
   atLeast(250, `${lce}: portable product (sm_80), TFLOP/s`, (regime) => teraflops(lce, 'ikbo', regime));
@@ -93,11 +90,10 @@ for (const [kind, points] of Object.entries(SWEEPS))
 list = targets;
 for (const type of ['bf16', 'fp16']) {
   const lce = `linear-compression-${type}`;
-  const beside = rivalsOf(type);
   atMost([0.98, 0.94], `${lce}: time over the candidates' product alone (cuBLAS)`, overAlone(lce));
   atMost([1.03, 1], `${lce}: the same, sustained`, overAlone(lce), 'sustained');
-  atLeast([1.4, 1.5], `${lce}: torch.compile decomposed, K padded, over it`, times(beside, 'torch-compile-padded', OURS));
-  atLeast([1.8, 2], `${lce}: published Triton kernel over it`, times(beside, 'upstream-triton', OURS));
+  atLeast([1.4, 1.5], `${lce}: torch.compile decomposed, K padded, over it`, times(lce, 'torch-compile-padded', OURS));
+  atLeast([1.8, 2], `${lce}: published Triton kernel over it`, times(lce, 'upstream-triton', OURS));
   atLeast([8.5, 9], `${lce}: PyTorch as written over it`, times(lce, 'torch-as-written', OURS));
   for (const shape of [1, 2, 3]) {
     const name = `concat-linear-${shape}-${type}`;

@@ -42,10 +42,7 @@ const GROUPS = [
     FIRST_LAYERS.map((shape, i) => recording(`concat-linear-${i + 1}-${type}`, 'concat-linear', FIRST_LAYER, ['--shape', shape, '--dtype', type])),
   ),
   [recording('linear-compression-bf16', 'published', null, ['--dtype', 'bf16'])],
-  [
-    recording('linear-compression-fp16', 'published', ['broadcast-excluded', 'ikbo', ...ALONE, 'torch-as-written'], ['--dtype', 'fp16']),
-    recording('linear-compression-rivals-fp16', 'published', [...ALONE, ...RIVALS], ['--dtype', 'fp16'], 'flush'),
-  ],
+  [recording('linear-compression-fp16', 'published', ['broadcast-excluded', 'ikbo', ...ALONE, ...RIVALS], ['--dtype', 'fp16'])],
   ...['bf16', 'fp16'].flatMap((type) => [sweep('batch', [256, 512, 1024, 2048, 3072, 4096], type), sweep('ratio', [2, 10, 100, 1000, 10000], type)]),
   ...[8192, 4096, 1024, 512].map((S) => attention(`s${S}`, 'attention', ATTENTION, ['--shape', `S=${S}`])),
   attention('d64', 'attention', ATTENTION, ['--shape', 'D=64']),

@@ -28,7 +28,11 @@ NamedBuild choose(const Shape &s, const AttentionUnits &units) {
     const bool narrow = s.head_width == 64;
     const bool alone = s.tile != 0 ? s.tile == 1 : units_of_head <= (narrow ? attention_d64 : attention_d128).tile_units();
     if (alone) return narrow ? NamedBuild{"attention_d64", attention_d64} : NamedBuild{"attention_d128", attention_d128};
-    return narrow ? NamedBuild{"attention_d64_c2", attention_d64_c2} : NamedBuild{"attention_d128_c2", attention_d128_c2};
+    if (narrow) return {"attention_d64_c2", attention_d64_c2};
+    constexpr int64_t few_keys = 1024; // a unit is done soon then, and its results are stored by a warp of their own
+    if (s.ragged == 0 && s.keys > 0 && (s.tile != 0 ? s.tile == 3 : s.keys <= few_keys))
+        return {"attention_d128_c2_short", attention_d128_c2_short};
+    return {"attention_d128_c2", attention_d128_c2};
 }
 
 class Planned {

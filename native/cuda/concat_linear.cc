@@ -195,20 +195,31 @@ class WarpSpecialized {
         if (block.row_stride % 8 == 0 && block.source_rows > 0) {
             const auto chunks = static_cast<int32_t>(parts(block.source_rows, kRingChunk));
             const auto k_blocks = static_cast<int32_t>(parts(block.width, kRingBlockK));
-            // A long K is cut while clusters are to spare, into pieces of four blocks or more: below nine blocks, adding the
-            // pieces takes longer than they save. Then one warpgroup multiplies and the other adds.
             const int32_t pairs = work.column_pairs;
-            const bool cut = k_blocks > 8 && 2 * chunks * pairs <= clusters;
-            work.ring.consumers = cut || chunks == 1 ? 1 : 2;
-            work.ring.groups = static_cast<int32_t>(parts(chunks, work.ring.consumers));
-            splits = cut ? std::clamp(clusters / (chunks * pairs), 1, k_blocks / 4) : 1;
-            work.ring.stride = 1;
-            work.ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
-            work.ring.width_pairs = pairs * splits;
-            work.ring.runs = std::min(std::max(1, clusters / work.ring.width_pairs), work.ring.groups);
+            const auto lay = [&](int32_t consumers, int32_t most_splits) {
+                RingWork &ring = work.ring;
+                ring.stride = 1;
+                ring.consumers = consumers;
+                ring.groups = static_cast<int32_t>(parts(chunks, consumers));
+                splits = std::clamp(clusters / (ring.groups * pairs), 1, most_splits);
+                ring.k_blocks = static_cast<int32_t>(parts(k_blocks, splits));
+                ring.width_pairs = pairs * splits;
+                ring.runs = std::min(std::max(1, clusters / ring.width_pairs), ring.groups);
+            };
+            // A long K is cut while clusters are to spare, into pieces of four blocks or more: below nine blocks, adding the
+            // pieces takes longer than they save. Then one warpgroup multiplies and the other adds. Where tiles are not halved, one
+            // is enough as well while every chunk finds a cluster of its own.
+            const int32_t most = k_blocks > 8 ? k_blocks / 4 : 1;
+            const bool cut = most > 1 && 2 * chunks * pairs <= clusters;
+            const bool spread = concat_part_width(width_) == width_ && chunks * pairs <= clusters;
+            lay(cut || spread || chunks == 1 ? 1 : 2, cut ? most : 1);
+            const auto longest = [&] { return parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks; };
+            // Longer, and the main launch does better to start beside it than to begin with it. Then nobody of this one adds, and both
+            // warpgroups multiply, unless one of them is enough for the shortest pieces.
+            const bool within = alone && longest() <= 16;
+            if (!within && most > 1 && chunks * pairs * most > clusters) lay(2, most);
             const auto blocks = static_cast<unsigned>(2 * work.ring.runs * work.ring.width_pairs);
-            // Longer, and the main launch does better to start beside it than to begin with it.
-            if (alone && parts(work.ring.groups, work.ring.runs) * work.ring.k_blocks <= 16) {
+            if (within) {
                 work.blocks = blocks;
             } else {
                 part.kernel = kernel("concat_parts_", "");

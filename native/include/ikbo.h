@@ -61,7 +61,7 @@ typedef enum ikbo_map_kind {
 /* The stages from the code as users write it to the last one, each measurable on its own. IKBO_STAGE_BEST picks by shape: what was
  * measured for shapes of its class (kernels/tuned, and ikbo_tuned_file), else what follows from the sizes. A shape's `tile` is 0, or
  * asks stage 4 for another tile than that: concat-linear and linear compression at most so many columns of W's outputs for a block,
- * attention a cluster of 1 or 2 blocks. */
+ * attention a cluster of 1 or 2 blocks, or (3) of 2 with a warp that stores, where that is built (heads of 128, dense keys). */
 typedef enum ikbo_stage {
     IKBO_STAGE_MATERIALIZED = 0,       /* write the replica, then one product: the code as users write it */
     IKBO_STAGE_DECOMPOSED = 1,         /* two products and a gather-add */

@@ -18,7 +18,8 @@ struct Tile {
 
 class Attention {
   public:
-    // `meets`: a warpgroup's warps meet before and after they stage their results.
+    // `meets`: a warpgroup's warps meet before and after they stage their results, or, where another warp stores them, wait until the
+    // last ones have left.
     Attention(const AttentionBuild &build, std::vector<Tile> tiles, bool meets = true)
         : c_(build), tiles_(std::move(tiles)), meets_(meets) {
         blocks_.resize(c_.cluster);
@@ -27,6 +28,7 @@ class Attention {
             load_keys(block, 0);
             load_keys(block, 1);
             load_units(block);
+            if (c_.stores) store_units(block);
             for (int w = 0; w < c_.consumers; ++w)
                 for (int warp = 0; warp < kWarps; ++warp) Consumer(*this, block, w, warp).run();
         }
@@ -36,7 +38,7 @@ class Attention {
   private:
     struct Block {
         std::vector<int> full[2], empty[2], keys[2]; // of K and V
-        std::vector<int> q_full, q_empty, q, table, o, turn, group, products;
+        std::vector<int> q_full, q_empty, q, table, o, turn, group, products, staged, stored;
     };
 
     bool has_rows(int tile, int block, int w) const { return w * c_.cluster + block < tiles_[tile].units; }
@@ -64,6 +66,8 @@ class Attention {
         barriers(b.turn, c_.consumers, 2 * kWarps);
         barriers(b.group, c_.consumers, kWarps);
         barriers(b.products, c_.consumers * 2, kWarps);
+        barriers(b.staged, c_.consumers, kWarps);
+        barriers(b.stored, c_.consumers, 1);
     }
 
     void load_keys(int index, int kind) {
@@ -89,6 +93,20 @@ class Attention {
             protocol.write(agent, b.table[n % c_.unit_table()], n);
             protocol.arrive(agent, b.q_full[slot], lap, boxes ? 1 : 0);
             if (boxes) protocol.load(agent, b.q[slot], n, b.q_full[slot], lap);
+        }
+    }
+
+    void store_units(int index) {
+        Block &b = blocks_[index];
+        const int agent = protocol.agent("storing warp " + std::to_string(index));
+        for (int n = 0; n < (count(tiles_) + 1) * c_.consumers; ++n) {
+            const int w = n % c_.consumers, tile = n / c_.consumers;
+            protocol.wait(agent, b.staged[w], tile);
+            protocol.read(agent, b.table[n % c_.unit_table()], n);
+            if (tile == count(tiles_)) continue;
+            for (int warp = 0; warp < kWarps && has_rows(tile, index, w); ++warp) protocol.store(agent, b.o[w * kWarps + warp], tile);
+            protocol.drain(agent, 0);
+            protocol.arrive(agent, b.stored[w], tile);
         }
     }
 
@@ -168,6 +186,11 @@ class Attention {
         // O of this warpgroup's unit of tile `of`, and its log-sum-exp, which looks the unit up.
         void finish(int of, bool lse_last = false) {
             const auto look_up = [&] { p.read(agent, b.table[(of * c.consumers + w) % c.unit_table()], of * c.consumers + w); };
+            if (c.stores) {
+                look_up();
+                stage(of, true);
+                return;
+            }
             if (!lse_last) look_up();
             if (warp == 0) p.drain(agent, 0);
             if (a.meets_) meet();
@@ -180,8 +203,15 @@ class Attention {
             if (lse_last) look_up();
         }
 
+        void stage(int of, bool rows) {
+            if (a.meets_) p.wait(agent, b.stored[w], of - 1);
+            if (rows) p.write(agent, b.o[w * kWarps + warp], of);
+            p.arrive(agent, b.staged[w], of);
+        }
+
         void first_block() {
             give_back_keys(0, at);
+            if (c.stores && a.tiles_[tile].blocks == 1) meet();
             if (a.tiles_[tile].blocks == 1) give_back_unit();
         }
         bool computes() const { return tile < count(a.tiles_) && a.tiles_[tile].blocks > 0 && a.has_rows(tile, index, w); }
@@ -251,10 +281,12 @@ class Attention {
                     pass();
                 else
                     finish(tile, true);
+                if (c.stores) stage(tile, false);
                 give_back_unit();
                 ++tile;
                 wait_unit();
             }
+            if (c.stores) stage(tile, false);
         }
     };
 
@@ -264,15 +296,15 @@ class Attention {
     std::vector<Block> blocks_;
 };
 
-constexpr AttentionBuild kBuilds[] = {attention_d128, attention_d128_c2, attention_d64, attention_d64_c2};
+constexpr AttentionBuild kBuilds[] = {attention_d128, attention_d128_c2, attention_d128_c2_short, attention_d64, attention_d64_c2};
 
-// Tiles of every kind in random order: short and long, without keys, with idle warpgroups.
-std::vector<Tile> some_tiles(unsigned seed, int units) {
+// Tiles of every kind in random order: short and long, without keys (`fewest` 0), with idle warpgroups.
+std::vector<Tile> some_tiles(unsigned seed, int units, int fewest) {
     std::mt19937 random(seed);
     std::vector<Tile> tiles(1 + random() % 12);
     for (Tile &tile : tiles) {
         const int blocks = static_cast<int>(random() % 5);
-        tile = {std::max(blocks - 1, 0), random() % 3 == 0 ? 1 + static_cast<int>(random() % units) : units};
+        tile = {std::max(blocks - 1, fewest), random() % 3 == 0 ? 1 + static_cast<int>(random() % units) : units};
     }
     return tiles;
 }
@@ -282,12 +314,13 @@ std::vector<Tile> some_tiles(unsigned seed, int units) {
 TEST(AttentionProtocol, IsRight) {
     for (const AttentionBuild &build : kBuilds)
         for (unsigned seed = 0; seed < 20; ++seed)
-            ASSERT_EQ(Attention(build, some_tiles(seed, build.tile_units())).protocol.check(seed), "") << seed;
+            ASSERT_EQ(Attention(build, some_tiles(seed, build.tile_units(), build.stores ? 1 : 0)).protocol.check(seed), "") << seed;
 }
 
 TEST(AttentionProtocol, FindsMistakes) {
     for (const AttentionBuild &build : kBuilds)
         for (const int blocks : {0, 1}) {
+            if (build.stores && blocks == 0) continue;
             const Attention attention(build, std::vector<Tile>(10, {blocks, build.tile_units()}), false);
             EXPECT_NE(attention.protocol.check(1).find("part of O"), std::string::npos) << attention.protocol.check(1);
             bool happened = false;

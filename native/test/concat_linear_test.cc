@@ -174,6 +174,11 @@ TEST(ConcatLinear, LongMappedBlocks) {
     check({200, 136, {{70, 1200, IKBO_MAP_INDEX}, {200, 72}}}, IKBO_BF16);
     check({100, 72, {{3, 1100, IKBO_MAP_INDEX}, {100, 400}}}, IKBO_FP16);
     check({100, 72, {{3, 1100, IKBO_MAP_INDEX}, {1, 700, IKBO_MAP_ALL}, {100, 64}}}, IKBO_BF16);
+    check({200, 136, {{520, 1200, IKBO_MAP_INDEX}, {200, 72}}}, IKBO_BF16);
+    // So long that it has a launch of its own, where both warpgroups multiply.
+    check({200, 136, {{1000, 2112, IKBO_MAP_INDEX, Order::sorted}, {200, 72}}}, IKBO_FP16);
+    // Several of its chunks, each by one warpgroup of a cluster.
+    check({300, 72, {{150, 100, IKBO_MAP_INDEX, Order::sorted}, {300, 72}}}, IKBO_BF16);
 }
 
 TEST(ConcatLinear, EmptySizes) {

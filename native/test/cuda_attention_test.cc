@@ -77,9 +77,10 @@ struct Output {
 };
 
 // Nothing where the device has no such stage.
-Output run(const Problem &problem, int32_t stage, int repeats = 1) {
+Output run(const Problem &problem, int32_t stage, int repeats = 1, int32_t tile = 0) {
     auto shape = problem.shape;
     shape.stage = stage;
+    shape.tile = tile;
     ikbo_op *op = nullptr;
     const ikbo_status created = ikbo_attention_create(device(), &shape, &op);
     if (created == IKBO_UNSUPPORTED)
@@ -130,9 +131,14 @@ void check(const Case &c, int32_t dtype) {
     }
     const double decomposed = compare(dtype, run(problem, IKBO_STAGE_DECOMPOSED).out, reference).relative;
     EXPECT_LE(decomposed, decomposed_limit(dtype));
-    for (int32_t stage : stages()) {
-        SCOPED_TRACE("stage " + std::to_string(stage));
-        const Output output = run(problem, stage);
+    std::vector<std::pair<int32_t, int32_t>> choices; // stage, tile
+    for (const int32_t stage : stages()) choices.emplace_back(stage, 0);
+    // Every build, whatever the sizes would choose.
+    if (!on_cpu())
+        for (const int32_t tile : {1, 2, 3}) choices.emplace_back(IKBO_STAGE_WARP_SPECIALIZED, tile);
+    for (const auto &[stage, tile] : choices) {
+        SCOPED_TRACE("stage " + std::to_string(stage) + ", tile " + std::to_string(tile));
+        const Output output = run(problem, stage, 1, tile);
         if (output.out.empty())
             continue;
         const Error error = compare(dtype, output.out, reference);
@@ -211,7 +217,8 @@ TEST(CudaAttention, ScoresThatGrowPastTheFirstBlock) {
 
 TEST(CudaAttention, RepeatsAreBitIdentical) {
     for (const int32_t stage : stages())
-        (void)run(Problem({33, 3, 64, 400, 2, 2, 128, Order::random, {400, 130, 257}}, IKBO_BF16), stage, 50);
+        for (const int32_t tile : {0, 2, 3})
+            (void)run(Problem({33, 3, 64, 400, 2, 2, 128, Order::random, {400, 130, 257}}, IKBO_BF16), stage, 50, tile);
 }
 
 // A graph that plans and computes, replayed after the index has changed.
