@@ -6,11 +6,21 @@ import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
 import { EDGE, LETTER, NAME } from '../python/words';
-import { aliasesOf, isOfView } from './aliases';
+import { type Alias, aliasesOf, isShared } from './aliases';
 import { doingsOf, writesInto } from './callees';
 import type { Edit } from './edit';
 import { type Call, callOf, unwrap } from './expression';
-import { dominates, isBinding, isMutation, isTargetAround, loopsAround, occurrences, visit, within } from './names';
+import {
+  dominates,
+  isBinding,
+  isInPlace,
+  isMutation,
+  isTargetAround,
+  loopsAround,
+  occurrences,
+  visit,
+  within,
+} from './names';
 import { overlap, pathOf } from './disturbance';
 import { addTo } from './file-index';
 import { gradientBehindWrite } from './conditions';
@@ -25,8 +35,9 @@ export function conditionsOfWrites(match: Match, edits: readonly Edit[]): readon
     (path) => layer === '' || !overlap(path, layer),
   );
   const found = paths.flatMap((path) => {
-    const write = writeBehind(path, sink, scope) ?? writeThrough(path, sink, scope);
-    return write ? [gradientBehindWrite(lineOf(write), path, callOf(write) === null)] : [];
+    const direct = writeBehind({ path, holds: false, sure: true, at: 0 }, sink, scope);
+    const found = direct ? { write: direct, sure: true } : writeThrough(path, sink, scope);
+    return found ? [gradientBehindWrite(lineOf(found.write), path, found.sure && callOf(found.write) === null)] : [];
   });
   return found.slice(0, 1);
 }
@@ -50,7 +61,7 @@ const pathsIn = (edits: readonly Edit[]): readonly string[] => [
 ];
 
 /** What writes into the tensor of that name after the product, also in the next pass of a loop. */
-function writeBehind(path: string, sink: Node, scope: Node, isAlias = false): Node | null {
+function writeBehind({ path, holds, at: since }: Alias, sink: Node, scope: Node, isAlias = false): Node | null {
   const [root = path] = path.split('.');
   const all = occurrences(scope, root);
   const loops = loopsAround(sink);
@@ -61,7 +72,7 @@ function writeBehind(path: string, sink: Node, scope: Node, isAlias = false): No
       (one) =>
         isBinding(one) &&
         one.parent?.kind !== 'augmented_assignment' &&
-        !(isAlias && isOfView(one)) &&
+        !(isAlias && (one.start <= since || isShared(one))) &&
         (isLater(one) || (!isLater(at) && loops.some((loop) => within(loop, one)))) &&
         (one.start < at.start || isTargetAround(one, sink)) &&
         dominates(statementOf(one), statementOf(at)),
@@ -69,11 +80,17 @@ function writeBehind(path: string, sink: Node, scope: Node, isAlias = false): No
   const isAfter = (node: Node): boolean =>
     isLater(node) || loops.some((loop) => within(loop, node) && !within(sink, node));
   const { names, calls } = writesIn(scope);
-  const written = names.get(root)?.find((one) => isAfter(one) && overlap(pathOf(one), path) && !isBoundAgain(one));
+  const written = names
+    .get(root)
+    ?.find(
+      (one) =>
+        isAfter(one) && overlap(pathOf(one), path) && !(isAlias && isRebound(one, path, holds)) && !isBoundAgain(one),
+    );
   if (written) return written;
   const call = calls.find((one) => {
     if (one.node.start < sink.end) return false;
-    const given = [...(one.receiver ? [one.receiver] : []), ...one.positional, ...one.keywords.values()];
+    const spread = one.splat ? (childOf(one.node, 'arguments')?.children ?? []).filter(isSplat) : [];
+    const given = [...(one.receiver ? [one.receiver] : []), ...one.positional, ...one.keywords.values(), ...spread];
     const named = all.some(
       (name) =>
         overlap(pathOf(name), path) &&
@@ -86,14 +103,32 @@ function writeBehind(path: string, sink: Node, scope: Node, isAlias = false): No
 }
 
 /** What writes into it by another name of it. */
-function writeThrough(path: string, sink: Node, scope: Node): Node | null {
+function writeThrough(path: string, sink: Node, scope: Node): { readonly write: Node; readonly sure: boolean } | null {
   const { names, calls } = writesIn(scope);
-  if (path.includes('.') || (names.size === 0 && calls.length === 0)) return null;
+  if (names.size === 0 && calls.length === 0) return null;
   for (const alias of aliasesOf(path, scope)) {
     const write = writeBehind(alias, sink, scope, true);
-    if (write) return write;
+    if (write) return { write, sure: alias.sure };
   }
   return null;
+}
+
+const isSplat = ({ kind }: Node): boolean => kind === 'list_splat' || kind === 'dictionary_splat';
+
+/** `self.cache = other`, `d[key] = other`: the name, or what it holds, is another tensor then, and none is written into. */
+function isRebound(name: Node, path: string, holds: boolean): boolean {
+  let at = name;
+  let depth = 0;
+  while (
+    at.parent &&
+    (at.parent.kind === 'attribute' || (holds && at.parent.kind === 'subscript')) &&
+    at.field !== 'subscript'
+  ) {
+    at = at.parent;
+    if (at.kind === 'subscript') depth++;
+  }
+  const assigned = at.field === 'left' && at.parent?.kind === 'assignment';
+  return (assigned || at.parent?.kind === 'delete_statement') && (holds ? depth <= 1 : pathOf(name) === path);
 }
 
 interface Writes {
@@ -132,20 +167,21 @@ function isWritten(name: Node): boolean {
     free = false;
     const isFree = !call.receiver || LIBRARY.test(textOf(call.receiver));
     const target = isFree ? (call.keywords.get('out') ?? call.positional[0]) : call.receiver;
-    const given = call.name === 'map' || (target !== undefined && target !== null && rootOf(target) === name);
+    const several = target?.kind === 'list' || target?.kind === 'tuple';
+    const given = call.name === 'map' || (!!target && (several ? within(target, name) : rootOf(target) === name));
     if (given) return true;
   }
   return free;
 }
 
 const writesInPlace = ({ name, method, keywords, positional }: Call): boolean =>
-  /[^_]_$/.test(method) ||
+  isInPlace(name, method) ||
   keywords.has('inplace') ||
   keywords.has('out') ||
   /^(setattr|exec|map)$/.test(name) ||
   (/^(torch|F|nn)\b/.test(name) && positional.some((one) => textOf(one) === 'True'));
 
-const LIBRARY = /^(torch|nn|F|functional|init|(torch\.)?nn\.(functional|init))$/;
+const LIBRARY = /^(torch|nn|F|functional|init|operator|(torch\.)?(nn\.(functional|init)|Tensor))$/;
 
 /** The tensor that an expression is a view of, as far as one can tell. */
 function rootOf(expression: Node): Node {

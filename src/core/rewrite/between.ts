@@ -36,7 +36,7 @@ export function conditionsOfCalls(match: Match, edits: readonly Edit[]): readonl
 }
 
 /** Where the copies are made that reach the sink: one that stays has no edit. */
-function originsOf({ origin, form, attention, product }: Match): readonly Node[] {
+export function originsOf({ origin, form, attention, product }: Match): readonly Node[] {
   const atoms = form?.blocks.flatMap((block) => block.terms.flatMap((term) => term.factors)) ?? [];
   const operands = [...(attention ? [attention.key, attention.value] : []), ...(product?.operands ?? [])];
   return [origin, ...[...atoms, ...operands].flatMap(({ replicas }) => replicas.map((replica) => replica.origin))];

@@ -4,7 +4,7 @@
  */
 import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import { isPure } from './effects';
-import { type Call, callOf, isSimple, isView, rootName, unwrap } from './expression';
+import { type Call, callOf, isInPlaceModule, isSimple, isView, rootName, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { isMutation, occurrences, visit } from './names';
 
@@ -165,12 +165,10 @@ function moduleDoings(value: Node, call: Call, seen: Set<Node>): Doings {
   }
   if (!/^(torch\.)?nn\.\w+$/.test(made.name) && !/^[A-Z]\w*$/.test(made.name)) return UNKNOWN;
   const first = firstStage(made);
-  const inPlace =
-    first.keywords.get('inplace') ?? (/^(ReLU6?|SELU|SiLU)$/.test(first.method) ? first.positional[0] : undefined);
   const given = call.positional[0];
   // What is computed for it alone may be written into.
   const shared = given !== undefined && (isSimple(given) || isView(given) || given.kind === 'subscript');
-  if (inPlace && textOf(inPlace) !== 'False' && shared) return { ...NOTHING, writes: given };
+  if (isInPlaceModule(first) && shared) return { ...NOTHING, writes: given };
   return LAYER.test(made.name) ? NOTHING : UNKNOWN;
 }
 

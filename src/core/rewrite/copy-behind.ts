@@ -33,7 +33,11 @@ export function copyBehind(match: Match): Written {
   const loop = enclosing(statement, 'for_statement', 'while_statement');
   if (loop && scopeOf(loop) === scope) refuse(`the loop of line ${lineOf(loop)} may copy again what was copied before`);
   const later = occurrences(scope, name).find(
-    (one) => scopeOf(one) !== scope || (one.start >= statement.start && one !== input && !isBinding(one)),
+    (one) =>
+      scopeOf(one) !== scope ||
+      (one.start >= statement.start &&
+        one !== input &&
+        (!isBinding(one) || one.parent?.kind === 'augmented_assignment')),
   );
   if (later && (name !== result || scopeOf(later) !== scope)) refuse(`line ${lineOf(later)} reads \`${name}\` too`);
   const condition = childOf(branch, 'condition');

@@ -37,6 +37,13 @@ export function callOf(node: Node): Call | null {
   return { node, callee, name, receiver, method: last ? textOf(last) : '', positional, keywords, splat };
 }
 
+/** `nn.ReLU(inplace=True)`, `nn.ReLU(True)`: what the module is called with is written into. */
+export function isInPlaceModule({ method, keywords, positional }: Call): boolean {
+  const first =
+    keywords.get('inplace') ?? (/^(ReLU6?|SELU|SiLU|Mish|Hardswish)$/.test(method) ? positional[0] : undefined);
+  return first !== undefined && textOf(first) !== 'False';
+}
+
 /** Argument by position or keyword. */
 export const argument = (call: Call, position: number, ...names: readonly string[]): Node | null =>
   call.positional[position] ?? names.map((name) => call.keywords.get(name)).find((node) => node !== undefined) ?? null;

@@ -25,6 +25,7 @@ import { GQA_TORCH, enableGqa, foldHeads } from './grouped-heads';
 import { groupedProducts } from './grouped-products';
 import { conditionsOfModule, requireEditable } from './guards';
 import { closeGaps, inOrder } from './edit';
+import { requireUnhooked } from './gradients';
 import { einsumProduct } from './implicit-product';
 import { lazyCopy } from './lazy-copy';
 import { lift } from './lift';
@@ -44,6 +45,8 @@ interface Builder {
   readonly apart?: (match: Match) => Written;
   /** True for one that looks at the place of the copy alone. */
   readonly across?: boolean;
+  /** True for one whose product still reads the copy by its name, as a view. */
+  readonly keeps?: boolean;
   /** Left out where it could never apply; by default it is offered, or refused with a reason. */
   readonly applies?: (match: Match) => boolean;
 }
@@ -56,7 +59,7 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'decompose', build: decompose, apart: splitInPlace, applies: (match) => !isSum(match) },
     { id: 'ikbo', needs: LENS, build: catLinear, applies: (match) => !isSum(match) },
     { id: 'broadcast-add', build: broadcastAdd, applies: (match) => isSum(match) && match.local },
-    { id: 'expand', build: lazyCopy, across: true, applies: (match) => isSum(match) && !match.local },
+    { id: 'expand', build: lazyCopy, across: true, keeps: true, applies: (match) => isSum(match) && !match.local },
   ],
   IKB102: [
     {
@@ -85,9 +88,14 @@ const BUILDERS: Readonly<Partial<Record<RuleCode, readonly Builder[]>>> = {
     { id: 'repeat-heads', build: repeatHeads, applies: ({ attention }) => attention?.mask !== null },
   ],
   IKB301: [
-    { id: 'drop-expand', build: dropExpand, applies: ({ sink, local }) => local && sink.kind !== 'einsum' },
+    {
+      id: 'drop-expand',
+      build: dropExpand,
+      keeps: true,
+      applies: ({ sink, local }) => local && sink.kind !== 'einsum',
+    },
     { id: 'drop-letter', build: dropLetter, applies: ({ sink, local }) => local && sink.kind === 'einsum' },
-    { id: 'expand', build: lazyCopy, across: true, applies: ({ local }) => !local },
+    { id: 'expand', build: lazyCopy, across: true, keeps: true, applies: ({ local }) => !local },
   ],
   IKB302: [{ id: 'einsum', build: einsumProduct }],
   IKB303: [{ id: 'before-expand', build: beforeExpand }],
@@ -111,7 +119,7 @@ function isAttention({ sink }: Match): boolean {
 export function rewritesFor(found: Match, torch: TorchVersion | null): readonly Rewrite[] {
   return (BUILDERS[found.code] ?? [])
     .filter(({ applies }) => applies?.(found) ?? true)
-    .map(({ id, build: usual, apart, needs, across }) => {
+    .map(({ id, build: usual, apart, needs, across, keeps }) => {
       const title = ruleFor(found.code).rewrites.find((kind) => kind.id === id)?.title ?? id;
       try {
         if (needs && torch && isOlder(torch, needs.torch))
@@ -122,6 +130,7 @@ export function rewritesFor(found: Match, torch: TorchVersion | null): readonly 
         const build = inPlace ?? usual;
         requireEditable(match, across === true || match.code === 'IKB202', inPlace !== null);
         const { edits: own, conditions: given } = build(match, torch);
+        if (!keeps) requireUnhooked(match);
         const edits = inOrder([...own, ...(match.sink.behind?.edits ?? [])]);
         // Those look at the function around the product, which may be another one here.
         const around = across

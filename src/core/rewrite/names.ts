@@ -3,7 +3,7 @@
  * are conservative: a binding or a write that might take part counts.
  */
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
-import { callOf } from './expression';
+import { type Call, callOf, isInPlaceModule } from './expression';
 
 /** Every use of a name as a variable inside `within` (nested functions included), in the order of the text. */
 export function occurrences(within: Node, name: string): readonly Node[] {
@@ -101,6 +101,20 @@ const INPLACE_POSITION: ReadonlyMap<string, number> = new Map([
   ['rrelu', 4] as const,
 ]);
 
+/** `x.add_(..)`, `x.__iadd__(..)`, `torch._foreach_add_(..)`, `operator.iadd(x, ..)` */
+export const isInPlace = (name: string, method: string): boolean =>
+  /[^_]_$/.test(method) ||
+  /^__(setitem|delitem|i(add|sub|mul|truediv|floordiv|mod|pow|and|or|xor))__$/.test(method) ||
+  /^operator\.(setitem|delitem|i(add|sub|mul|truediv|floordiv|mod|pow|and_|or_|xor|concat))$/.test(name);
+
+/** `getattr(x, 'add_')` */
+const getsInPlace = ({ name, positional: [, member] }: Call): boolean =>
+  name === 'getattr' && member !== undefined && /[^_]_['"]$/.test(textOf(member));
+
+/** Methods of tensors that write into them, as values: `f = x.add_`. */
+const IN_PLACE =
+  /^(add|sub|mul|div|pow|copy|zero|fill|clamp|clip|relu|sigmoid|tanh|exp|log|neg|abs|sqrt|normal|uniform|(masked|index)_(fill|copy|add|put|scatter)|scatter(_add)?|set|resize)_$/;
+
 /** `x[i] = ..`, `x.a = ..`, `x += ..`, `x.add_(..)`, `f(out=x)`, `relu_(x)`, `f(x, inplace=True)`: the value may change. */
 export function isMutation(occurrence: Node): boolean {
   let at = occurrence;
@@ -110,6 +124,8 @@ export function isMutation(occurrence: Node): boolean {
   const { parent } = at;
   if (!parent) return false;
   if (parent.kind === 'augmented_assignment' && at.field === 'left') return true;
+  const member = at.kind === 'attribute' && parent.kind !== 'call' ? childOf(at, 'attribute') : null;
+  if (member && IN_PLACE.test(textOf(member))) return true;
   if (at !== occurrence) {
     let target = at;
     while (target.parent && PATTERNS.has(target.parent.kind)) target = target.parent;
@@ -120,7 +136,9 @@ export function isMutation(occurrence: Node): boolean {
     const call = callOf(inner);
     if (!call) continue;
     const method = call.method;
-    if (/[^_]_$/.test(method)) return true;
+    if (isInPlace(call.name, method)) return true;
+    const made = call.callee.kind === 'call' ? callOf(call.callee) : null;
+    if (made && (isInPlaceModule(made) || getsInPlace(made))) return true;
     // `map(torch.relu_, [x])`
     if (call.positional.some((given) => /^([\w.]*\.)?[a-z]\w*[a-z0-9]_$/.test(textOf(given)))) return true;
     const inplace = call.keywords.get('inplace');

@@ -10,7 +10,7 @@ import { readFree } from './blocks';
 import { type Given, callsTo, holderOf, parametersOf } from './calls-to';
 import { type Written, splitInto } from './decompose';
 import { type Edit, flat, removeStatement, replace } from './edit';
-import { argument, callOf, integer, sizes, unwrap } from './expression';
+import { argument, callOf, integer, isSimple, sizes, unwrap } from './expression';
 import { isSizeOf } from './full-rows';
 import { asWide } from './conditions';
 import { apartFrom, conditionsOf } from './guards';
@@ -38,6 +38,7 @@ export function splitInPlace(match: Match): Written {
   const calls = callsTo(callee).flatMap((call) => dropsAt(call, callee, operands, branches));
   const drops = [...branches, ...calls];
   if (!drops.some(({ replicate }) => contains(replicate.node, origin))) refuse(apartFrom(match));
+  for (const { replicate } of drops) requireGradients(replicate, sink.node);
   const short = new Set(drops.map(({ operand }) => operand));
   const parts = concatenation.parts.map((part, i) => {
     const operand = operands[i];
@@ -48,6 +49,16 @@ export function splitInPlace(match: Match): Written {
     edits: [...written.edits, ...new Map(drops.map(({ edit }) => [edit.start, edit])).values()],
     conditions: [...written.conditions, ...drops.flatMap(widthOf), ...conditionsOf(match)],
   };
+}
+
+/** Under `no_grad` a view takes no gradient; what it is a view of, by its own name, still does. */
+function requireGradients({ node, source, suffix }: Replicate, sink: Node): void {
+  if (!isSimple(source) || suffix !== '') return;
+  for (let at = enclosing(node, 'with_statement'); at; at = at.parent && enclosing(at.parent, 'with_statement')) {
+    const clause = at.children.find((one) => one.kind === 'with_clause');
+    if (clause && !contains(at, sink) && /\b(no_grad|set_grad_enabled|inference_mode)\b/.test(textOf(clause)))
+      refuse(`line ${lineOf(at)} says whether gradients flow to \`${flat(node)}\``);
+  }
 }
 
 /** A last size that is written out may copy columns, too. */

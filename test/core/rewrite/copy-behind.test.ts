@@ -23,6 +23,7 @@ describe('rewrites: a copy on a condition', () => {
   const none = (reason: RegExp): Expected => ({ tier: 'none', reason });
   const apart = /on a branch that|must be changed together/;
   check('read behind the product', [IF, `    ${COPY}`, NET, 'return y.sum() + x.sum()'], none(/reads `x` too/));
+  check('written into behind the product', [IF, `    ${COPY}`, NET, 'x += 1', 'return y'], none(/reads `x` too/));
   check('with an else', [IF, `    ${COPY}`, 'else:', '    x = x * 2', NET, 'return y'], none(apart));
   check('with more in its branch', [IF, `    ${COPY}`, '    n = None', NET, 'return y'], none(apart));
   check('with a statement in between', [IF, `    ${COPY}`, 'n = None', NET, 'return y'], none(apart));

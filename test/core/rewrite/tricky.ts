@@ -272,6 +272,84 @@ const BEHIND: readonly Tricky[] = [
   },
 ];
 
+/** What writes into `item` by another name, from a list, or in a form of its own; each line ends in a line break. */
+const WRITES: readonly string[] = [
+  'item.__setitem__(0, 5.0)',
+  'torch.Tensor.add_(item, 1)',
+  'torch._foreach_add_([item], 1)',
+  'write = item.add_\nwrite(1)',
+  "getattr(item, 'add_')(1)",
+  'nn.ReLU(inplace=True)(item)',
+  'held = {"item": item}\nheld["item"].add_(1)',
+  'held = []\nheld.append(item)\nheld[0] += 1',
+  'self.kept = item\nself.kept.add_(1)',
+  'z = (item,)\nz[0].add_(1)',
+  'z, = [item]\nz.add_(1)',
+  'z = w = item\nw.add_(1)',
+  'if (z := item) is not None:\n    z.add_(1)',
+  'z = item if n else None\nz.add_(1)',
+  'for row in item:\n    row.add_(1)',
+  '[one.add_(1) for one in [item]]',
+  'match item:\n    case z:\n        z.add_(1)',
+  'def inner(z=item):\n    z.add_(1)\ninner()',
+  'z = torch.flatten(item)\nz.add_(1)',
+  'z, *rest = torch.unbind(item)\nz.add_(1)',
+  'z = item.as_strided((1,), (1,))\nz.fill_(9)',
+  'z = torch.as_tensor(item)\nz.add_(1)',
+  'z = nn.Identity()(item)\nz.add_(1)',
+  'z = F.dropout(item, 0.0, False)\nz.add_(1)',
+  'z = item.detach().numpy()\nz += 1',
+  'z = same(item)\nz.add_(1)',
+  'zero(*[item])',
+  'zero(**dict(t=item))',
+];
+
+/** What only looks like that. */
+const NO_WRITES: readonly string[] = [
+  'held = {"item": item}\nheld["y"] = y\ndel held["y"]',
+  'held = [item]\nheld.append(y)\nheld[0] = y',
+  'self.kept = item\nself.kept = None',
+  'z = item * 2\nz.add_(1)',
+  'z = torch.relu(item)\nz.add_(1)',
+  'rows, width = item.shape\nrows += 1',
+  'z, w = item, y * 2\nw.add_(1)',
+  'z = item[torch.arange(len(item))]\nz.add_(1)',
+  'total = sum(one.sum() for one in [item])\ntotal += 1',
+];
+
+const THROUGH: readonly Tricky[] = [
+  ...WRITES.map((lines): Tricky => ({
+    title: `written into behind the product: ${lines.replaceAll('\n', '; ')}`,
+    tier: 'suggestion',
+    reason: /^No gradient is taken through the product, behind which line \d+ (writes|may write) into `item`\.$/,
+    untrue: true,
+    forward: [OWN, ROWS, `y = ${SINK}`, ...lines.split('\n'), 'return y'],
+    tail: ['def zero(t):', '    t.zero_()', '', 'def same(t):', '    return t'],
+  })),
+  ...NO_WRITES.map((lines): Tricky => ({
+    title: `not written into behind the product: ${lines.replaceAll('\n', '; ')}`,
+    tier: 'safe',
+    forward: [OWN, ROWS, `y = ${SINK}`, ...lines.split('\n'), 'return y'],
+  })),
+];
+
+/** Who asks for the gradient of a copy, which the product would no longer go through. */
+const HOOKS: readonly Tricky[] = [
+  'if u.requires_grad: u.register_hook(lambda g: g * 3)',
+  'if u.requires_grad: u.retain_grad()',
+  'v = u.view(-1)\nif v.requires_grad: v.register_hook(print)',
+  'if x.requires_grad: x.register_hook(lambda g: g * 3)',
+  'g = torch.autograd.grad(y.sum(), u, retain_graph=True)',
+  'y.sum().backward(inputs=[u], retain_graph=True)',
+].flatMap((lines) =>
+  [ROWS, 'u = user.unsqueeze(1).expand(-1, n, -1)'].map((copy): Tricky => ({
+    title: `a gradient of the copy: ${copy}; ${lines.replaceAll('\n', '; ')}`,
+    tier: 'none',
+    reason: /asks for the gradient of `[uvx]`, through which the product would no longer go/,
+    forward: [copy, CAT, 'y = self.fc(x)', ...lines.split('\n'), 'return y'],
+  })),
+);
+
 const NAMES: readonly Tricky[] = [
   {
     title: 'a method that sets the source',
@@ -346,6 +424,22 @@ const NAMES: readonly Tricky[] = [
 ];
 
 const CONTROL: readonly Tricky[] = [
+  {
+    title: 'a copy that takes no gradient, of what does',
+    tier: 'none',
+    reason: /^Line \d+ says whether gradients flow to `user\.expand\(n, -1\)`\.$/,
+    forward: ['with torch.no_grad():', '    u = user.expand(n, -1)', `return ${SINK}`],
+  },
+  {
+    title: 'a view that takes no gradient',
+    tier: 'safe',
+    forward: [
+      'with torch.no_grad():',
+      '    u = user.unsqueeze(1).expand(-1, n, -1)',
+      'item = item.unflatten(0, (user.shape[0], n))',
+      `return ${SINK}`,
+    ],
+  },
   { title: 'a conditional expression', tier: 'safe', forward: [ROWS, `return ${SINK} if n > 1 else item.sum()`] },
   {
     title: 'a try',
@@ -598,4 +692,14 @@ const TEXT: readonly Tricky[] = [
   },
 ];
 
-export const TRICKY: readonly Tricky[] = [...CALLS, ...STAYS, ...BEHIND, ...NAMES, ...CONTROL, ...LAYERS, ...TEXT];
+export const TRICKY: readonly Tricky[] = [
+  ...CALLS,
+  ...STAYS,
+  ...BEHIND,
+  ...THROUGH,
+  ...HOOKS,
+  ...NAMES,
+  ...CONTROL,
+  ...LAYERS,
+  ...TEXT,
+];
