@@ -42,7 +42,7 @@ const MAX_BUILDING_DEPTH = 8;
 const MAX_STEPS = 40_000;
 /** Steps to find out what a function of another file makes: what takes longer is no helper that repeats something. */
 const MAX_STEPS_ELSEWHERE = 1_000;
-/** A call that is given no copy is followed for its sizes and flags if that took no more the last time. */
+/** A call that is given no copy and returns none is followed for its sizes and flags if that took fewer the last time. */
 const FEW_STEPS = 200;
 
 export interface Evaluation {
@@ -159,7 +159,7 @@ export function evaluateFile(
     if (frame.depth >= deepest || active.filter((n) => n === model.node).length > again) return unknown();
     const follow =
       given ||
-      (isWorthItsSize(model, self, frame, project) && (frame.building || (took.get(model.node) ?? 0) < FEW_STEPS)) ||
+      (isWorthItsSize(model, self, frame, project) && (frame.building || !isLong(model, args))) ||
       passing.has(model.node) ||
       (producesReplicas(model) && !quiet.has(model.node, args) && !isQuietElsewhere(model));
     if (follow && !given && frame.building && model !== asking) {
@@ -206,6 +206,10 @@ export function evaluateFile(
       ? broughtHome(value, args, node, frame, run)
       : value;
   }
+
+  /** Known to return no copy of its own making, and to take long. */
+  const isLong = ({ node }: FunctionModel, args: Args): boolean =>
+    (took.get(node) ?? 0) >= FEW_STEPS && quiet.has(node, args);
 
   /** Asked once per engine, with unknown arguments, so that the answer does not depend on who asks first. */
   function isQuietElsewhere(model: FunctionModel): boolean {
