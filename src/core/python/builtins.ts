@@ -4,7 +4,7 @@ import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import { allocate, argument, asNumber, asString } from './access';
 import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
-import { extended, withItems } from './heap';
+import { type List, extended, withItems } from './heap';
 import { isInstance } from './instances';
 import { passes } from './iterate';
 import { RETURNS_MODULE, layerByName } from './layers';
@@ -27,7 +27,10 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
     case 'len':
       return int(lengthOf(first, node, frame, run));
     case 'range':
-      return tuple([loopVariable(args, node)], true);
+      // Of one pass the variable is known.
+      return first && args.positional.length === 1 && asNumber(first) === 1
+        ? tuple([int(constant(0))])
+        : tuple([loopVariable(args, node)], true);
     case 'enumerate':
     case 'zip': {
       const lists = (name === 'zip' ? args.positional : first ? [first] : []).map((v) => passes(v, node, frame, run));
@@ -213,6 +216,16 @@ export const kept = (value: Value): Value =>
       })
     : value;
 
+/** The list with an item at a place; where that is not known, any item but those that make something may stand anywhere. */
+function inserted(list: List, at: number | null, item: Value): List {
+  const { items, open } = list;
+  const isKnown = at !== null && (at === 0 || !open) && Math.abs(at) <= items.length;
+  const from = at !== null && at < 0 ? items.length + at : at;
+  if (isKnown && from !== null) return withItems(list, [...items.slice(0, from), item, ...items.slice(from)], open);
+  const moved = items.map((old) => (old.kind === 'ref' || old.kind === 'layer' ? old : unknown()));
+  return withItems(list, [...moved, item], true);
+}
+
 /** Methods of lists and dicts, and those by which a module takes attributes. Null: not one of them. */
 export function containerMethod(owner: Value, name: string, args: Args, frame: Frame, run: Run): Value | null {
   if (owner.kind === 'tuple' || owner.kind === 'shape')
@@ -259,7 +272,7 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
         return NONE;
       }
       case 'insert':
-        if (second) heap.set(owner.id, withItems(item, [second, ...item.items], item.open));
+        if (second) heap.set(owner.id, inserted(item, asNumber(first), second));
         return NONE;
       case 'pop': {
         const isFirst = asNumber(first) === 0;

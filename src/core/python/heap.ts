@@ -41,7 +41,7 @@ export type HeapItem =
       readonly given?: Args;
     };
 
-type List = HeapItem & { readonly kind: 'list' };
+export type List = HeapItem & { readonly kind: 'list' };
 
 /** The list with other items: how often it held its only one is not known any more. */
 export const withItems = ({ kind, tag }: List, items: readonly Value[], open: boolean): List => ({

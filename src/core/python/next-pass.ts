@@ -12,7 +12,7 @@ export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap,
   for (const [key, old] of names) {
     const now = frame.state.names.get(key);
     if (now === old || !now) continue;
-    if (isNews(old, now)) return true;
+    if (isNews(old, now) || (isOtherFlag(old, now) && asks(body, key))) return true;
     isSame = false;
   }
   for (const [id, item] of frame.state.heap.since(before)) {
@@ -28,6 +28,14 @@ export function leavesSomething(names: ReadonlyMap<string, Value>, before: Heap,
 /** What asks for the items of a list meets none of them in the first pass. */
 const isBegun = (old: HeapItem, now: HeapItem): boolean =>
   old.kind === 'list' && now.kind === 'list' && old.items.length === 0 && now.items.length > 0;
+
+/** `first = True` in front of the loop, `first = False` at the end of its first pass. */
+const isOtherFlag = (old: Value, now: Value): boolean =>
+  old.kind === 'bool' && now.kind === 'bool' && old.value !== null && old.value !== now.value;
+
+/** A test in the loop reads the name. */
+const asks = (body: Node, name: string): boolean =>
+  new RegExp(`\\b(if|elif|while|and|or|not|assert)\\b[^\\n:]*(?<![\\w.])${name}(?!\\w)`).test(textOf(body));
 
 /** Is it more than added to? */
 function isRead(id: number, names: ReadonlyMap<string, Value>, body: Node): boolean {

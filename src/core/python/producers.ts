@@ -29,11 +29,6 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
   // Rows picked by pairs of positions.
   [/\b(meshgrid|cartesian_prod|combinations)\(.*\barange\(/, /\w\[\w+(\[[^\]\n]*\]|\.\w+\([^()\n]*\))*\]/],
-  // A list of one tensor many times, stacked or joined later.
-  [
-    /=[ \t]*\[[^,\n]+\][ \t]*\*/,
-    /^[ \t]*(?<list>\w+)[ \t]*=[ \t]*\[[^,\n]+\][ \t]*\*[^]*?\b(stack|cat)\(\s*\k<list>\b/m,
-  ],
   // Rows picked by an index that the same function sums by.
   [/\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/, /\w\[\w+\]/],
   // Rows of edges that are handed over as a pair of index tensors.
@@ -76,7 +71,7 @@ const ADDS =
   /^[ \t]*(\w+)(?:\.append\(|[ \t]*\+=[ \t]*\[)([A-Za-z_]\w*)(?:\.\w+(?:\([^()\n]*\))?)*[)\]][ \t]*(?:#.*)?$/gm;
 /** `rows = [x] * n`, `rows.extend([x for _ in range(n)])`. */
 const HOLDS =
-  /\b(\w+)[ \t]*(?:=|\+=|\.extend\()[ \t]*\[[ \t]*(?:(?!None|True|False)[A-Za-z_][\w.]*[ \t]*\][ \t]*\*|(\w+)[ \t]+for[ \t]+(?!\2\b)\w+[ \t]+in[ \t]+range\()/g;
+  /\b(\w+)[ \t]*(?:=|\+=|\.extend\()[ \t]*\[[ \t]*(?:(?!None|True|False|-?\d)[^,\n]+?\][ \t]*\*|(\w+)[ \t]+for[ \t]+(?!\2\b)\w+[ \t]+in[ \t]+range\()/g;
 
 /** A list that is joined later holds one tensor several times: it is multiplied, or a loop that only counts adds it. */
 function listsOne(text: string): boolean {

@@ -51,6 +51,7 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
 function sequence(items: readonly Value[], open: boolean, index: Node | undefined, frame: Frame, run: Run): Value {
   if (!index) return unknown();
   if (index.kind === 'slice') {
+    if (/^:\s*:\s*-1$/.test(textOf(index))) return tuple([...items].reverse(), open);
     const bounds = sliceBounds(index, frame, run);
     const from = bounds.start === null ? 0 : valueOf(bounds.start);
     const to = bounds.stop === null ? items.length : valueOf(bounds.stop);

@@ -1,4 +1,5 @@
 /** What stands against every rewrite of a match, and what makes it a suggestion. */
+import { joinedAlong } from '../judge/joined';
 import type { Condition } from '../finding';
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
@@ -26,6 +27,11 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
   if (keyword) refuse(`what \`${calleeOf(match)}\` does with its \`${keyword}\` behind its first layer is not known`);
   if (match.takenOut)
     refuse('the copies are joined with other rows on the way and taken out again, where a smaller tensor does not fit');
+  const axis = match.code === 'IKB102' && match.minor ? joinedAlong(match) : null;
+  if (axis !== null)
+    refuse(
+      `whether axis ${axis}, along which the copies are joined with others, is one of rows or the last one is not known`,
+    );
   if (match.code === 'IKB102' && match.minor)
     refuse('the copies are rows among others that the layer reads: to multiply them apart would take those apart, too');
   // The parameter of a message function stands for its copies.

@@ -1,3 +1,4 @@
+import { joinedAlong } from '../judge/joined';
 import type { Rule } from './rule';
 import type { Match } from '../judge/match';
 import { copies, costText, handedOver, inEvaluation, sinkText, sourceText, when } from './wording';
@@ -50,6 +51,9 @@ export const ikb102: Rule = {
   message(match) {
     const handed = handedOver(match);
     if (handed !== null) return `${sourceText(match)} is copied ${copies(match)} ${handed}`;
+    const axis = match.minor && !match.takenOut ? joinedAlong(match) : null;
+    if (axis !== null)
+      return `${sourceText(match)} is copied ${copies(match)} and joined along axis ${axis} in front of ${sinkText(match)}${when(match)}; its part of the result is the same for every copy${inEvaluation(match)}${costText(match)}`;
     return match.minor && !match.takenOut
       ? `${sourceText(match)} is copied ${copies(match)} into the rows that ${sinkText(match)} reads${when(match)}; ${equalRows(match)}${inEvaluation(match)}${costText(match)}`
       : `${sourceText(match)} is copied ${copies(match)} before ${sinkText(match)}${when(match)}, ${whichComputes(match)}${inEvaluation(match)}${costText(match)}`;

@@ -39,6 +39,15 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /: 480 bytes per call in half precision and 71 % of the product's operations at B=4, T=5$/,
   },
+  'copies that are joined along what may be rows or columns': {
+    init: [LAYER],
+    forward: ['u = user.repeat_interleave(n, dim=0)', 'return self.fc(torch.cat((u, item), 1))'],
+    signature: 'user, item, n',
+    rule: 'IKB102',
+    level: 'information',
+    message:
+      /^`user` is copied `n` times and joined along axis 1 in front of `self\.fc`; its part of the result is the same for every copy$/,
+  },
   'two copies of each, as the bindings say': {
     init: [LAYER],
     forward: [
