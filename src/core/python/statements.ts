@@ -1,4 +1,6 @@
 /** Runs statements over the abstract state. */
+import { symbol } from '../tensor/dim';
+import { freshId } from '../tensor/shape';
 import { assignedAs } from './annotations';
 import { countAppended } from './appended';
 import { conditionOf } from './asked';
@@ -315,6 +317,8 @@ function growing(frame: Frame, passes: (before: Heap) => void): void {
   for (const [id, item] of changes) {
     const old = before.get(id);
     const grew = item.kind === 'list' && old?.kind === 'list' && item.items.length !== old.items.length;
-    before.set(id, grew ? { ...item, open: true } : item);
+    // What each pass adds several times is there more often than one of them adds it.
+    const times = grew && item.times !== undefined ? { times: symbol(`?@${freshId()}`) } : {};
+    before.set(id, grew ? { ...item, open: true, ...times } : item);
   }
 }

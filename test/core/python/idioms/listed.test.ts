@@ -47,6 +47,15 @@ module Net(d):
         rows.extend([x] * n)
         return self.fc(torch.cat(rows, dim=0))  #! IKB102 -> extended #= extended
 `,
+  'as often as each pass of a loop asks for': `
+module Net(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, counts):
+        rows = []
+        for b, n in enumerate(counts):
+            rows += [x[b]] * n
+        return self.fc(torch.stack(rows, dim=0))  #! IKB102 -> fc #= fc
+`,
   'is none where each pass adds another one': `
 module Net(d, k):
     self.fc = nn.Linear(d, d)
