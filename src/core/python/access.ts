@@ -34,13 +34,18 @@ export const placeOf = (node: Node): Place => new NodePlace(node);
 export const nodeAt = (place: Place): Node | null => NodePlace.nodeOf(place);
 
 const EDGES = /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edges)$/;
+/** What makes batches of edges whose labels are asked for: seeds, of which there are few among many nodes. */
+export const LOADS_SEEDS = /\bLink(Neighbor)?Loader\b/;
+const LABELLED = /(^|\.)edge_label_index$/;
 const NAMED_MANY_TO_ONE =
   /(^|[._])(cand(idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)_?(to|2)_?\w+$|(^|[._])(to|2)_(user|request|session|query|group|graph)s?(_\w*)?$|(^|[._])(user|session|request|query)_(idx|index|indices)$/;
 
+type IndexNames = Pick<Run, 'manyToOne' | 'areLabelsSeeds'>;
+
 /** What a name says of an index. Edge indices are strong: two rows of node ids, many edges to a node. */
-export function indexByName(label: string, declared: ReadonlySet<string>): IndexKind {
-  if (declared.has(label)) return { kind: 'many-to-one', evidence: 'strong', map: 'indexed' };
-  if (EDGES.test(label)) return { kind: 'edge-index' };
+export function indexByName(label: string, { manyToOne, areLabelsSeeds }: IndexNames): IndexKind {
+  if (manyToOne.has(label)) return { kind: 'many-to-one', evidence: 'strong', map: 'indexed' };
+  if (EDGES.test(label) && !(areLabelsSeeds && LABELLED.test(label))) return { kind: 'edge-index' };
   if (NAMED_MANY_TO_ONE.test(label)) return { kind: 'many-to-one', evidence: 'named', map: 'indexed' };
   return { kind: 'unknown' };
 }
@@ -52,7 +57,7 @@ export function asTensor(value: Value, run: Run): Tensor | null {
       return value;
     case 'unknown': {
       if (value.foreign) return null;
-      const index = indexByName(value.label, run.manyToOne);
+      const index = indexByName(value.label, run);
       const content = /mask/i.test(value.label)
         ? 'mask'
         : /(^|[._])(\w*_ids?|ids)$/.test(value.label)

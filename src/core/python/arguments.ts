@@ -371,7 +371,7 @@ export function typedTensor(
   run: Run,
   frame: Frame,
 ): Value {
-  const index = indexByName(name, run.manyToOne);
+  const index = indexByName(name, run);
   const content = contentOf(name, type);
   if (!dims) return tensor(UNKNOWN_SHAPE, { label: name, index, content });
   const axes = dims.map((d): Axis => {

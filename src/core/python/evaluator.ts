@@ -3,6 +3,7 @@
  * arguments; what they call is followed with the values it gets, to a bounded depth.
  */
 import { freshId } from '../tensor/shape';
+import { LOADS_SEEDS } from './access';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
 import { bind, unknownParameters } from './arguments';
@@ -139,6 +140,7 @@ export function evaluateFile(
       return false;
     },
     manyToOne: evaluation.manyToOne,
+    areLabelsSeeds: LOADS_SEEDS.test(text),
     stated: evaluation.stated,
     nameSymbol: evaluation.onName,
   };

@@ -5,7 +5,7 @@ import { mapReplicas } from '../tensor/pointwise';
 import { UNKNOWN_SHAPE, axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { applyView, narrow } from '../tensor/views';
-import { asTensor } from './access';
+import { LOADS_SEEDS, asTensor } from './access';
 import type { FileModel } from './model';
 import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
@@ -41,7 +41,11 @@ const bothEnds = new WeakMap<Node, ReadonlySet<string>>();
 export function joinsBothEnds(rows: string, index: string, { file, function: model }: Frame): boolean {
   if (!model || !BOTH_ENDS.test(index) || !isOfGraphs(file)) return false;
   let known = bothEnds.get(model.node);
-  if (!known) bothEnds.set(model.node, (known = new Set(endsJoinedIn(textOf(model.node)))));
+  if (!known) {
+    const text = textOf(model.node);
+    const areSeeds = text.includes('edge_label_index') && LOADS_SEEDS.test(file.file.text);
+    bothEnds.set(model.node, (known = new Set(areSeeds ? [] : endsJoinedIn(text))));
+  }
   return known.has(`${rows}[${index}]`);
 }
 

@@ -248,7 +248,8 @@ export const ON_CUDA: Condition = {
   text: 'the model runs on CUDA, where a fused kernel then takes the call: the copies of the heads are written',
 };
 
+/** `name`: of a copy, or of what is made of it. */
 export const copyStays = (line: number, name: string): Condition => ({
   kind: 'stays',
-  text: `the copy stays, because line ${line} reads \`${name}\` too`,
+  text: `\`${name}\` is still made, because line ${line} reads it too`,
 });

@@ -169,7 +169,8 @@ const isHarmless = (statement: Node): boolean =>
 export function conditionsOf(match: Match): readonly Condition[] {
   const conditions = [...match.facts.assumptions.map(assumed), ...(match.facts.needs ?? [])];
   const named = match.replicas.find((replica) => replica.evidence === 'named');
-  if (named) conditions.push(manyMoreEntries(named.mapText ?? 'the index'));
+  // Many edges to a node say the same.
+  if (named && match.code !== 'IKB304') conditions.push(manyMoreEntries(named.mapText ?? 'the index'));
   const attempt = attemptAround(match.sink.node);
   if (attempt) conditions.push(expectsNoError(attempt.word, lineOf(attempt.node)));
   if (match.code === 'IKB304') conditions.push(MANY_EDGES);

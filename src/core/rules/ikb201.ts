@@ -9,6 +9,10 @@ function copied({ attention, sink }: Match): string {
   return keys ? 'keys' : 'values';
 }
 
+/** Rows of several users are copied, each as often as an index names it. */
+const areOfSeveral = ({ replicas: [replica] }: Match): boolean =>
+  replica?.map.kind === 'indexed' && !/^arange\(\)\.repeat_interleave\(/.test(replica.map.index);
+
 export const ikb201: Rule = {
   code: 'IKB201',
   name: 'broadcast-kv-attention',
@@ -29,7 +33,7 @@ export const ikb201: Rule = {
   },
   match: (match) => match.code === 'IKB201',
   message(match) {
-    return `${sourceText(match)} is copied ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; all copies hold the same ${copied(match)}${costText(match)}`;
+    return `${sourceText(match)} is copied ${copies(match)} before the attention in ${sinkText(match)}${when(match)}; ${areOfSeveral(match) ? 'all entries that name one row' : 'all copies'} hold the same ${copied(match)}${costText(match)}`;
   },
   rewrites: [
     { id: 'ikbo', title: 'Use ikbo_lens.attention with the map instead of the copies' },

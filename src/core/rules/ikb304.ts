@@ -26,7 +26,7 @@ export const ikb304: Rule = {
   },
   match: (match) => match.code === 'IKB304',
   message(match) {
-    return `${sourceText(match)} is gathered ${isHandedIn(match) ? 'from the nodes once per edge' : copies(match)} before ${sinkText(match)}${when(match)}; where edges outnumber nodes, projecting before gathering does fewer products${costText(match)}`;
+    return `${sourceText(match)} is gathered ${isHandedIn(match) ? 'once per edge' : copies(match)} before ${sinkText(match)}${when(match)}; where edges outnumber nodes, projecting before gathering does fewer products${costText(match)}`;
   },
   rewrites: [
     { id: 'decompose', title: 'Project the nodes, then gather and add' },

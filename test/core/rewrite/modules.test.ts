@@ -19,11 +19,11 @@ describe('rewrites: variables of a module', () => {
   });
   check('that a function reads', [rows, x, 'y = fc(x)', 'def look():', '    return rows.sum()'], {
     tier: 'suggestion',
-    reason: /copy stays, because line \d+ reads `rows` too/,
+    reason: /`rows` is still made, because line \d+ reads it too/,
   });
   check('that are printed later', [rows, x, 'y = fc(x)', 'print(x.shape)'], {
     tier: 'suggestion',
-    reason: /copy stays, because line \d+ reads `x` too/,
+    reason: /`x` is still made, because line \d+ reads it too/,
   });
   check('that keep what was copied', [rows, x, 'user = user * 2', 'y = fc(x)'], {
     tier: 'suggestion',

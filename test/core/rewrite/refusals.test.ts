@@ -74,7 +74,7 @@ describe('what a split refuses, and what it makes a suggestion', () => {
     ['print', "print('rows', rows.shape)"],
     ['closure that may read it later', 'self.debug = lambda: rows'],
   ] as const) {
-    const reason = /copy stays, because line 13 reads `rows` too/i;
+    const reason = /`rows` is still made, because line 13 reads it too/i;
     check(`a ${what}`, { forward: [written, line, product] }, 'suggestion', reason);
     check(`a ${what}, of a view, which costs nothing`, { forward: [ROWS, line, product] }, 'safe', null);
   }
@@ -87,13 +87,13 @@ describe('what a split refuses, and what it makes a suggestion', () => {
       `a second reader of ${copy}`,
       { forward: [copy, `y = self.fc(${CAT})`, 'return y, rows'] },
       tier,
-      tier === 'safe' ? null : /line 14 reads `rows`/,
+      tier === 'safe' ? null : /`rows` is still made, because line 14/,
     );
   check(
     'a name that is deleted later',
     { forward: [ROWS, `x = ${CAT}`, 'y = self.fc(x)', 'del x, rows', 'return y'] },
     'suggestion',
-    /line 15 reads `x`/,
+    /`x` is still made, because line 15/,
   );
   check(
     'a concatenation on a branch',

@@ -408,7 +408,7 @@ const NAMES: readonly Tricky[] = [
   {
     title: 'deleted names',
     tier: 'suggestion',
-    reason: /copy stays/,
+    reason: /is still made/,
     forward: [ROWS, CAT, 'del u', 'return self.fc(x)'],
   },
   {
@@ -449,7 +449,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'a finally that reads the copy',
     tier: 'suggestion',
-    reason: /copy stays/,
+    reason: /is still made/,
     forward: ['try:', `    ${ROWS}`, `    y = ${SINK}`, 'finally:', '    z = u.sum()', 'return y + z'],
   },
   {
@@ -672,7 +672,7 @@ const TEXT: readonly Tricky[] = [
   {
     title: 'a formatted string',
     tier: 'suggestion',
-    reason: /copy stays/,
+    reason: /is still made/,
     forward: [ROWS, "self.note = f'{u.shape}'", `return ${SINK}`],
   },
   {

@@ -158,6 +158,11 @@ describe('messages', () => {
     /all copies hold the same keys:/,
   );
   check(
+    'say of rows of several users which are equal',
+    ['k = user[user_idx]', 'return F.scaled_dot_product_attention(item, k, item)'],
+    /once per entry of `user_idx` before .*; all entries that name one row hold the same keys/,
+  );
+  check(
     'write an expression of several lines on one',
     ['u = user[', '    :n', '].\\', '    repeat_interleave(n, dim=0)', 'return self.fc(torch.cat([u, item], dim=-1))'],
     /^`user\[:n\]` is copied/,
@@ -222,7 +227,7 @@ describe('messages', () => {
         '        return h',
       ].join('\n'),
     );
-    assert.match(finding?.message ?? '', /^`x_j` is gathered from the nodes once per edge before `self\.fc`;/);
+    assert.match(finding?.message ?? '', /^`x_j` is gathered once per edge before `self\.fc`;/);
     assert.equal(finding?.line, 9);
   });
   check(

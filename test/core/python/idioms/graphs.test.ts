@@ -1,6 +1,24 @@
 import { idioms } from './idioms';
 
 idioms('idioms: nodes, edges and graphs', {
+  'not the labelled edges of a batch of seeds': `
+from torch_geometric.loader import LinkNeighborLoader
+
+loader = LinkNeighborLoader(data, num_neighbors=[8, 4], batch_size=2048)
+
+module Decoder(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, z, edge_label_index):
+        row, col = edge_label_index
+        return self.fc(torch.cat([z[row], z[col]], dim=-1))
+`,
+  'the labelled edges of a whole graph': `
+module Decoder(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, z, edge_label_index):
+        row, col = edge_label_index
+        return self.fc(torch.cat([z[row], z[col]], dim=-1))  #! IKB304 -> fc  #! IKB304 -> fc  #= fc
+`,
   'edges to which each node has been added': `
 class M(nn.Module):
     def __init__(self, d):
