@@ -33,7 +33,8 @@ export const placeOf = (node: Node): Place => new NodePlace(node);
 /** The node that a place was made from. */
 export const nodeAt = (place: Place): Node | null => NodePlace.nodeOf(place);
 
-const EDGES = /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edges)$/;
+const EDGES =
+  /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edge_idx|edges)$/;
 /** What makes batches of edges whose labels are asked for: seeds, of which there are few among many nodes. */
 export const LOADS_SEEDS = /\bLink(Neighbor)?Loader\b/;
 const LABELLED = /(^|\.)edge_label_index$/;

@@ -4,19 +4,21 @@ import { constant, isOne, symbol } from '../tensor/dim';
 import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { allocate, argument, asDim, asTensor, placeOf } from './access';
-import { MODULES, inheritedLayer, knownBase, subclassed } from './containers';
+import { outside } from './constants';
+import { MODULES, derivesFrom, inheritedLayer, knownBase, subclassed } from './containers';
 import { mayInherit } from './inherited';
+import { ATTENTION_CLASS, isAttentionMethod } from './library-attention';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
-import { type Value, int, name as nameOf, TRUTH } from './value';
+import { type Value, int, TRUTH } from './value';
 
 export function attributeOf(value: Value, name: string, node: Node, frame: Frame, run: Run): Value {
   switch (value.kind) {
     case 'name':
-      return nameOf(`${value.path}.${name}`);
+      return outside(`${value.path}.${name}`);
     case 'module':
       return run.global(name, value.file, frame) ?? unknown(name);
     case 'tensor':
@@ -149,6 +151,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
     const built = late?.kind === 'object' ? late.attributes.get(name) : undefined;
     if (built) return built;
   }
+  if (isAttentionMethod(name) && derivesFrom(ATTENTION_CLASS, item.model, run, frame))
+    return { kind: 'method', owner: unknown(), name };
   // The same unknown attribute is the same thing each time.
   const text = textOf(node);
   const made = inheritedLayer(item.model, name, node, run, frame) ?? unknown(text.length <= 40 ? text : name);

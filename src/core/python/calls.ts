@@ -7,6 +7,7 @@ import type { Place, Tensor } from '../tensor/value';
 import { applyView, permute } from '../tensor/views';
 import { argument, asNumber, asTensor, placeOf } from './access';
 import { callBuiltin, containerMethod, dictOf, isBuiltin } from './builtins';
+import { FLASH_ATTENTION, attentionMethod, isAttentionMethod } from './library-attention';
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
@@ -101,6 +102,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
     if (joined.kind !== 'unknown') return joined;
   }
   if (REPEAT_KV.test(path)) return repeatHeads(args, node, frame, run);
+  if (FLASH_ATTENTION.test(path)) return attentionMethod('_flash_attention_forward', args, node, frame, run);
   if (name.startsWith('Tensor.')) return callMethodOf(name.slice(7), args, node, frame, run);
   if (/(^|\.)partial$/.test(name)) {
     const [target, ...positional] = args.positional;
@@ -276,6 +278,7 @@ function callMethod(
   if (owner.kind === 'shape' || owner.kind === 'tuple') return unknown();
   if (owner.kind === 'unknown' && owner.foreign) return unknown('', true);
   if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(args, node, frame, run);
+  if (owner.kind === 'unknown' && isAttentionMethod(name)) return attentionMethod(name, args, node, frame, run);
   const t = asTensor(owner, run);
   if (!t) return unknown();
   const sized = tensorMethod(t, name, args);

@@ -120,7 +120,7 @@ const inUnknownOrder = (t: Tensor, dim: number): Tensor => ({
 });
 
 /** The same tensor joined with itself is a repeat in disguise. */
-function repeatedAlong(t: Tensor, given: number, count: Dim, place: Place): Tensor {
+export function repeatedAlong(t: Tensor, given: number, count: Dim, place: Place): Tensor {
   const rank = rankOf(t.shape);
   const dim = given < 0 && rank !== null ? given + rank : given;
   if (dim < 0) return repeatTrailing(t, dim, count, place);
@@ -188,6 +188,13 @@ function shapeOfLists(node: Node | undefined): Shape {
     : UNKNOWN_SHAPE;
 }
 
+/** `torch.tensor(0.5)`, `torch.tensor([0.1, 0.2])`: numbers of the text, that no input decides. */
+function ofNumbers({ positional: [first], nodes }: Args, place: Place): Tensor | null {
+  const isNumber = first?.kind === 'int' || first?.kind === 'number' || first?.kind === 'bool';
+  const shape = isNumber ? exactShape([]) : shapeOfLists(nodes.get(0));
+  return shape.exact ? tensor(shape, { content: 'constant', place }) : null;
+}
+
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
@@ -199,7 +206,8 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
   // Of a tensor, it is a copy of that.
   if (/^(as_)?tensor$/.test(kind) && like && like === args.positional[0]) return { ...like, place };
   if (kind === 'eye') return tensor(UNKNOWN_SHAPE, { content: 'identity', place });
-  if (kind === 'tensor' || kind === 'as_tensor' || kind === 'from_numpy') return opaque(place);
+  if (/^(as_)?tensor$/.test(kind)) return ofNumbers(args, place) ?? opaque(place);
+  if (kind === 'from_numpy') return opaque(place);
   const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
   const named = args.keywords.get('size');
   const sizes = args.open

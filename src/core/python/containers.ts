@@ -102,6 +102,10 @@ const INHERITED: readonly Inherited[] = [
   },
 ];
 
+/** Is one of the bases of a class one of these, outside of the project? */
+export const derivesFrom = (classes: RegExp, model: ClassModel, run: Run, frame: Frame): boolean =>
+  basesOf(model, run, frame).some((base) => base.kind === 'name' && classes.test(base.path));
+
 /** What a class has from a base outside of the project: `self.to_k` of an attention of diffusers. */
 export function inheritedLayer(model: ClassModel, name: string, node: Node, run: Run, frame: Frame): Value | null {
   const known = INHERITED.filter(({ attribute }) => attribute.test(name));

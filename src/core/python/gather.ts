@@ -1,11 +1,12 @@
 /** Rows and elements picked by an index tensor: a replica only where the index is known to be many-to-one. */
-import { constant } from '../tensor/dim';
+import { type Dim, ONE, constant, isOne } from '../tensor/dim';
 import { gatherRows, reordered } from '../tensor/replicate';
 import { mapReplicas } from '../tensor/pointwise';
 import { UNKNOWN_SHAPE, axisAt, carriesReplica, freeAxis, mapAxes, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Tensor } from '../tensor/value';
 import { applyView, narrow } from '../tensor/views';
-import { LOADS_SEEDS, asTensor } from './access';
+import { LOADS_SEEDS, asNumber, asTensor } from './access';
+import { repeatedAlong } from './combine';
 import type { FileModel } from './model';
 import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
@@ -83,6 +84,16 @@ const isOfPairs = (index: string, { function: model }: Frame): boolean =>
 
 const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
 
+/** `[-1]`, `[2, 1, 0]`, `[0] * n`: how many positions a list of numbers holds, and whether all are the same one. */
+function positionsIn(index: Value, frame: Frame, run: Run): { readonly count: Dim; readonly isOne: boolean } | null {
+  const list = index.kind === 'ref' ? run.items(index, frame) : null;
+  const at = list?.items.map(asNumber) ?? [];
+  const [first] = at;
+  if (!list || first === undefined || at.includes(null)) return null;
+  const count = list.open ? (list.times ?? null) : constant(at.length);
+  return count && { count, isOne: at.every((one) => one === first) };
+}
+
 /** Rows of `t` picked by `index` along one axis: a replica only if the index is known to be many-to-one. */
 export function gathered(
   t: Tensor,
@@ -94,8 +105,12 @@ export function gathered(
   frame: Frame,
 ): Tensor {
   const by = asTensor(index, run);
-  const listed = by ? null : run.items(index, frame);
-  const extent = by ? axisAt(by, 0) : freeAxis(listed && !listed.open ? constant(listed.items.length) : null);
+  const listed = by ? null : positionsIn(index, frame, run);
+  if (listed?.isOne) {
+    const row = applyView(t, narrow(dim, ONE), place);
+    return isOne(listed.count) ? row : repeatedAlong(row, dim, listed.count, place);
+  }
+  const extent = by ? axisAt(by, 0) : freeAxis(listed?.count ?? null);
   const free = (): Tensor => {
     const picked = applyView(t, narrow(dim, extent.dim), place);
     const shape = mapAxes(picked.shape, (axis, i) =>

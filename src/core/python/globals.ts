@@ -1,4 +1,5 @@
 /** What names mean at the level of a module. */
+import { outside } from './constants';
 import { type FileModel, isDictionary } from './model';
 import { Names } from './names';
 import type { Project } from './project';
@@ -28,7 +29,7 @@ export function createGlobals(project: Pick<Project, 'lookup'>, run: () => Pick<
       case 'class':
         return { kind: 'class', model: found };
       case 'external':
-        return nameOf(found.path);
+        return outside(found.path);
       case 'module':
         return { kind: 'module', file: found.file };
       case 'value':

@@ -22,13 +22,18 @@ const PRODUCER = new RegExp(
 const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   // Rows of an edge index: taken by number, within a subscript, or unpacked.
   [
-    /edge(_label)?_index/,
-    /\bedge(_label)?_index(\.t\(\))?\[(?!\s*:)|[\w\])]\[[^[\]\n'"]*\bedge(_label)?_index\b|^[ \t]*[([]?\w+[ \t]*,(?![^=\n]*\bedge(_label)?_index\b[^\n]*=)[^=\n]*=[^=\n(][^\n(]*\bedge(_label)?_index\b/m,
+    /edge(_label)?_(index|idx)/,
+    /\bedge(_label)?_(index|idx)(\.t\(\))?\[(?!\s*:)|[\w\])]\[[^[\]\n'"]*\bedge(_label)?_(index|idx)\b|^[ \t]*[([]?\w+[ \t]*,(?![^=\n]*\bedge(_label)?_(index|idx)\b[^\n]*=)[^=\n]*=[^=\n(][^\n(]*\bedge(_label)?_(index|idx)\b/m,
   ],
   // Copies written into slices of a tensor that was made empty.
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
   // Rows picked by pairs of positions.
   [/\b(meshgrid|cartesian_prod|combinations)\(.*\barange\(/, /\w\[\w+(\[[^\]\n]*\]|\.\w+\([^()\n]*\))*\]/],
+  // One row picked several times, by a list of its number: `x[:, [0] * n]`, or by the name of that list.
+  [
+    /\[\s*\d+\s*\]\s*\*/,
+    /\w\[[^[\]\n]*\[\s*\d+\s*\]\s*\*|^[ \t]*(?<list>\w+)[ \t]*=[ \t]*\[\s*\d+\s*\]\s*\*[^]*\w\[[^[\]\n]*\b\k<list>\]/m,
+  ],
   // Rows picked by an index that the same function sums by.
   [/\b(scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(/, /\w\[\w+\]/],
   // Rows of edges that are handed over as a pair of index tensors.

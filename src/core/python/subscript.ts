@@ -232,7 +232,7 @@ function unknownItem(
   const value = run.evaluate(only, frame);
   if (value.kind === 'string') return endOfEdge(base, value.value, node) ?? keyed(base, value.value);
   if (t.index.kind === 'edge-index' && value.kind === 'int') return tensorItem(t, indices, node, frame, run);
-  if (value.kind === 'tensor' || value.kind === 'unknown' || value.kind === 'union') {
+  if (value.kind === 'tensor' || value.kind === 'unknown' || value.kind === 'union' || value.kind === 'ref') {
     const made = tensorItem(t, indices, node, frame, run);
     if (made.kind === 'tensor' && made.shape !== UNKNOWN_SHAPE && hasReplica(made)) return made;
   }

@@ -147,7 +147,7 @@ function untoldDtypes(operands: readonly Node[]): readonly string[] {
 function rootOf(operand: Node): string {
   const source = unwrap(trace(replicateOf(trace(operand).value)?.source ?? operand).value);
   const call = callOf(source);
-  if (call?.receiver && KEEPING.has(call.method)) return rootOf(call.receiver);
+  if (call?.receiver && textOf(call.receiver) !== 'torch' && KEEPING.has(call.method)) return rootOf(call.receiver);
   const value =
     source.kind === 'subscript' &&
     !/^\[(['"])/.test(textOf(source).slice(textOf(childOf(source, 'value') ?? source).length))

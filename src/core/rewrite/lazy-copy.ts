@@ -20,7 +20,8 @@ export function lazyCopy(match: Match): Written {
   if (!replicate || replicate.node !== unwrap(origin)) refuse('the copy is not made in a form that is known');
   if (match.code === 'IKB301' && !product)
     refuse('each of the copies meets a weight of its own, and is written out on the way to it');
-  if (sink.kind === 'einsum') refuse('the copy is made in another function, and handing a view to an einsum instead is not offered');
+  if (sink.kind === 'einsum')
+    refuse('the copy is made in another function, and handing a view to an einsum instead is not offered');
   const [fact] = replicas;
   if (fact?.map.kind !== 'all') {
     refuse(`\`${flat(replicate.source)}\` is not known to have only one row along the axis that is copied`);

@@ -2,7 +2,7 @@
  * How position i of a replicated axis finds its source row. A map is a layout fact: it survives views and row-wise
  * operators, and it is what a kernel applies instead of the copy.
  */
-import { type Dim, ONE, divide, equal, isOne, multiply } from './dim';
+import { type Dim, ONE, divide, equal, isOne, multiply, product } from './dim';
 
 export type AxisMap =
   /** Every position reads row 0: expand, broadcasting, repeat of an axis of size 1. */
@@ -13,8 +13,8 @@ export type AxisMap =
   | { readonly kind: 'cycle'; readonly source: Dim }
   /** idx[i], the index named as in the source text: index_select, `x[idx]`. */
   | { readonly kind: 'indexed'; readonly index: string }
-  /** Many-to-one, but none of the above: still a replica, never rewritten. */
-  | { readonly kind: 'other' };
+  /** Many-to-one, but none of the above: still a replica, never rewritten. `parts`: of which axes it was merged. */
+  | { readonly kind: 'other'; readonly parts?: readonly MergeAxis[] };
 
 export const ALL: AxisMap = { kind: 'all' };
 export const OTHER: AxisMap = { kind: 'other' };
@@ -74,7 +74,28 @@ export function merge(before: MergeAxis, after: MergeAxis): MappedAxis | null {
     return make(ratio ? { kind: 'blocks', ratio } : OTHER, before.mapped.source);
   }
   if (first?.kind === 'all' && second?.kind === 'cycle') return make(second, second.source);
-  return make(OTHER, null);
+  return make({ kind: 'other', parts: [...partsOf(before), ...partsOf(after)] }, null);
+}
+
+const partsOf = (axis: MergeAxis): readonly MergeAxis[] =>
+  (axis.mapped?.map.kind === 'other' && axis.mapped.map.parts) || [axis];
+
+const whole = ([first, ...rest]: readonly MergeAxis[]): MappedAxis | null =>
+  rest.reduce(
+    (before, after) => ({ extent: multiply(before.extent, after.extent), mapped: merge(before, after) }),
+    first ?? { extent: ONE, mapped: null },
+  ).mapped;
+
+/** Cut where two of the axes meet that it was merged of. */
+function apart(parts: readonly MergeAxis[], before: Dim, after: Dim): ReturnType<typeof split> | null {
+  for (let at = 1; at < parts.length; at++) {
+    const [front, back] = [parts.slice(0, at), parts.slice(at)];
+    const isFront = equal(product(front.map(({ extent }) => extent)), before);
+    const isBack = equal(product(back.map(({ extent }) => extent)), after);
+    if (isFront !== false && isBack !== false && (isFront ?? isBack))
+      return { before: whole(front), after: whole(back) };
+  }
+  return null;
 }
 
 /**
@@ -89,6 +110,8 @@ export function split(
   const { map } = axis;
   const all = (extent: Dim): MappedAxis => ({ map: ALL, source: ONE, extent });
   if (map.kind === 'all') return { before: all(before), after: all(after) };
+  const parts = map.kind === 'other' && map.parts ? apart(map.parts, before, after) : null;
+  if (parts) return parts;
   if (map.kind === 'blocks') {
     if (equal(map.ratio, after) === true) return { before: null, after: all(after) };
     // i // r with r = k * after: the outer part keeps blocks of k, the inner part is constant.

@@ -1,5 +1,5 @@
 /** Axes that are merged with others, and those that are split: what that does to their maps. */
-import { type MappedAxis, merge, split } from './axis-map';
+import { type MappedAxis, type MergeAxis, OTHER, merge, split } from './axis-map';
 import { type Dim, divide, equal, isOne, product } from './dim';
 import { ONE_AXIS, freeAxis, remapped } from './shape';
 import type { Axis, Replica } from './value';
@@ -11,7 +11,10 @@ export function mergeAxes(axes: readonly Axis[]): Axis {
     const dim = product([before.dim, after.dim]);
     const mapped = merge(asMerge(before), asMerge(after));
     const replica = before.replica ? besides(before.replica, after.replica) : after.replica;
-    return { dim, replica: mapped && replica ? remapped(replica, mapped) : null };
+    // Which of two copies a part holds is not told apart.
+    const isMixed = before.replica !== null && after.replica !== null && mapped?.map.kind === 'other';
+    const made = isMixed ? { ...mapped, map: OTHER } : mapped;
+    return { dim, replica: made && replica ? remapped(replica, made) : null };
   }, first);
 }
 
@@ -92,9 +95,20 @@ function copiesApart(axis: Axis): readonly Axis[] {
   return replica.map.kind === 'blocks' ? splitAxis(axis, [source, count]) : [axis];
 }
 
+/** As many axes as it was merged of, one of them of its size for sure: those again, whatever the sizes of the others are called. */
+function partsFor({ map }: Replica, to: readonly Dim[]): readonly MergeAxis[] | null {
+  const parts = map.kind === 'other' ? map.parts : undefined;
+  if (parts?.length !== to.length) return null;
+  const same = parts.map(({ extent }, i) => equal(extent, to[i] ?? null));
+  return same.includes(true) && !same.includes(false) ? parts : null;
+}
+
 export function splitAxis(axis: Axis, to: readonly Dim[]): readonly Axis[] {
   const { replica } = axis;
   if (!replica) return to.map((dim) => freeAxis(dim));
+  const parts = partsFor(replica, to);
+  if (parts)
+    return parts.map(({ mapped }, i) => ({ dim: to[i] ?? null, replica: mapped && remapped(replica, mapped) }));
   const out: Axis[] = [];
   let rest: Replica | null = replica;
   for (let i = 0; i < to.length - 1; i++) {

@@ -1,6 +1,6 @@
 /** Reading and changing axes when the rank may be unknown. */
 import type { MappedAxis } from './axis-map';
-import { type Dim, ONE, symbol } from './dim';
+import { type Dim, ONE, isOne, symbol } from './dim';
 import type { Axis, IndexKind, Replica, Shape, Tensor } from './value';
 
 export const freeAxis = (dim: Dim): Axis => ({ dim, replica: null });
@@ -111,7 +111,9 @@ export function withRank(t: Tensor, rank: number): Shape | null {
   for (let i = 0; i < rank; i++) {
     const front = shape.head[i];
     const back = shape.tail[i - rank + shape.tail.length];
-    axes.push(front?.replica ? front : (back ?? front ?? freeAxis(unknownDim(t, i))));
+    // What was summed up and kept is of size 1, whatever was recorded from the back before.
+    const isFront = front && (front.replica || (isOne(front.dim) && !back?.replica));
+    axes.push(isFront ? front : (back ?? front ?? freeAxis(unknownDim(t, i))));
   }
   return shape.head.length > rank ? null : exactShape(axes);
 }

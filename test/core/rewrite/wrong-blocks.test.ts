@@ -111,6 +111,7 @@ describe('rewrites: blocks of a type that the text does not tell', () => {
     tier: 'suggestion',
     reason: /^`rows` and `other` hold floating-point numbers\.$/,
   });
+  check('what is joined, not the module that joins it', given('torch.cat([other, more], -1)', [], { signature: 'user, other, more, n' }), { tier: 'suggestion', reason: /^`torch\.cat\(\[other, more\], -1\)` holds floating-point numbers\.$/ }); // prettier-ignore
   check('parts of one tensor have one type', copied('other[:2]', 'other[2:]', 'other, n'), safe);
   check('what is divided and rounded', given('other // 2'), { tier: 'suggestion' });
   check('a quotient', given('other / 2'), safe);

@@ -31,6 +31,15 @@ class M(nn.Module):
         x_j = x[edge_index[0]]  #! IKB304 -> att
         return self.att(torch.cat([x_i, x_j], dim=-1))  #= att
 `,
+  'an index of edges by its short name': `
+class M(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.att = nn.Linear(3 * d, 1)
+    def forward(self, x, edges, edge_idx):
+        target, source = edge_idx[0], edge_idx[1]
+        return self.att(torch.cat([x[source], edges, x[target]], dim=-1))  #! IKB304 -> att  #! IKB304 -> att  #= att
+`,
   'features of a graph given to its nodes': `
 from torch_scatter import scatter
 module Update(d):
