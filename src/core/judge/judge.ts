@@ -370,7 +370,13 @@ function pathOf(
     const node = nodeAt(at.place);
     if (node) steps.unshift({ node, what: at.what, kind: PATH_KINDS[at.kind] });
   }
-  const what = written === origin ? 'replicates and writes every copy' : 'replicates as a view';
+  // Of a parameter, `x_j` of a message function: whoever calls it has made the copies.
+  const what =
+    origin.kind === 'identifier'
+      ? 'holds rows that were gathered before'
+      : written === origin
+        ? 'replicates and writes every copy'
+        : 'replicates as a view';
   const callee = layer?.called ?? operator;
   const last =
     keyword !== null

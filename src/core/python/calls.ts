@@ -124,9 +124,14 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^nn\.init\.\w+_$/.test(name)) return args.positional[0] ?? unknown();
   if (/^allennlp\..*\bTimeDistributed$/.test(path))
     return args.positional[0] ?? args.keywords.get('module') ?? unknown();
-  if (/^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)) {
+  const wrapper = /^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)
+    ? 'a wrapper for several devices'
+    : /\.checkpoint_wrapper$/.test(name)
+      ? 'checkpoint_wrapper'
+      : null;
+  if (wrapper !== null) {
     const module = args.positional[0] ?? args.keywords.get('module') ?? unknown();
-    return module.kind === 'layer' ? { ...module, doubt: 'a wrapper for several devices' } : module;
+    return module.kind === 'layer' ? { ...module, doubt: wrapper } : module;
   }
   if (name === 'torch.broadcast_tensors') return lifted(args, frame, (chosen) => broadcastTensors(chosen, node, run));
   if (name === 'torch.is_tensor')

@@ -228,6 +228,7 @@ describe('messages', () => {
       ].join('\n'),
     );
     assert.match(finding?.message ?? '', /^`x_j` is gathered once per edge before `self\.fc`;/);
+    assert.equal(finding?.chain[0]?.what, 'holds rows that were gathered before');
     assert.equal(finding?.line, 9);
   });
   check(

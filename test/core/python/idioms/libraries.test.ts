@@ -1,6 +1,14 @@
 import { idioms } from './idioms';
 
 idioms('idioms: what other libraries do with copies', {
+  'a layer that runs again in backward': `
+from fairscale.nn.checkpoint.checkpoint_activations import checkpoint_wrapper
+
+module Block(d):
+    self.fc = checkpoint_wrapper(nn.Linear(d, d))
+    def forward(self, user, n):
+        return self.fc(user.repeat_interleave(n, dim=0))  #! IKB102 -> fc  #= fc
+`,
   'an import that may fail': `
 try:
     from flash_attn import flash_attn_func
