@@ -2,7 +2,8 @@
 import type { ImportBinding } from './model';
 
 const IMPORT = /^[ \t]*(?:from[ \t]+(\.+[ \t]+[\w.]+|[\w.]+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))/gm;
-const ITEM = /^\s*([\w.]+)(?:\s+as\s+(\w+))?/;
+/** What follows on the same line (`import os, sys; f(a, b).start()`) is no name. */
+const ITEM = /^\s*(\w[\w.]*)(?:\s+as\s+(\w+))?/;
 
 /** Names that import statements of a text bind; those in strings and comments may be among them. */
 export function importsOf(text: string): ReadonlyMap<string, ImportBinding> {

@@ -14,6 +14,7 @@ export const EDGE = `(?:(?<=${LETTER})(?!${LETTER})|(?<!${LETTER})(?=${LETTER}))
  */
 export function placesOf(text: string, name: string): readonly number[] {
   const places: number[] = [];
+  if (name === '') return places;
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
     if (!endsInLetter(text, at) && !beginsWithLetter(text, at + name.length)) places.push(at);
   return places;
