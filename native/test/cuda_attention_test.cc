@@ -186,10 +186,11 @@ TEST(CudaAttention, QueriesAndHeads) {
 
 // More tiles than a card runs at a time, and fewer: the plan cuts those of a last round that leaves more than half of it idle.
 TEST(CudaAttention, WholeTilesAndCutOnes) {
-    check({16, 3, 33, 140, 8, 8, 64}, IKBO_BF16);
-    check({16, 3, 33, 20, 16, 16, 64}, IKBO_FP16);
-    check({16, 3, 33, 20, 16, 16, 128}, IKBO_BF16);
-    check({16, 3, 33, 140, 8, 8, 128}, IKBO_FP16);
+    for (const int32_t dtype : types)
+        for (const int64_t width : {64, 128}) {
+            check({16, 3, 33, 140, 8, 8, width}, dtype);
+            check({16, 3, 33, 20, 16, 16, width}, dtype);
+        }
 }
 
 TEST(CudaAttention, OtherWidths) {
@@ -223,39 +224,42 @@ TEST(CudaAttention, RepeatsAreBitIdentical) {
 
 // A graph that plans and computes, replayed after the index has changed.
 TEST(CudaAttention, APlanMayBeCaptured) {
-    const Problem problem({40, 7, 64, 200}, IKBO_BF16);
-    auto shape = problem.shape;
-    shape.stage = IKBO_STAGE_BEST;
-    ikbo_op *op = nullptr;
-    ASSERT_EQ(ikbo_attention_create(device(), &shape, &op), IKBO_OK) << ikbo_last_error();
-    const Guarded q(problem.q), k(problem.k), v(problem.v), index(Bytes(problem.index.size(), 0));
-    const std::size_t rows = static_cast<std::size_t>(problem.rows()), bytes = rows * static_cast<std::size_t>(shape.head_width) * 2;
-    const Guarded out = Guarded::poisoned(bytes), lse = Guarded::poisoned(rows * 4);
-    struct Work {
-        ikbo_op *op;
-        ikbo_attention_args args;
-    } work{op, {q.data(), k.data(), v.data(), nullptr, index.data(), out.data(), static_cast<float *>(lse.data())}};
-    const auto issue = [](void *context, int32_t, void *stream) {
-        const auto &w = *static_cast<Work *>(context);
-        const ikbo_status planned = ikbo_attention_prepare(w.op, &w.args, stream);
-        return planned == IKBO_OK ? ikbo_attention_run(w.op, &w.args, stream) : planned;
-    };
-    ikbo_recording *recording = nullptr;
-    ASSERT_EQ(ikbo_record(device(), issue, &work, 2, 0, &recording), IKBO_OK) << ikbo_last_error();
-    ASSERT_EQ(ikbo_upload(device(), index.data(), problem.index.data(), problem.index.size()), IKBO_OK);
-    double milliseconds = 0;
-    ASSERT_EQ(ikbo_replay(recording, &milliseconds), IKBO_OK) << ikbo_last_error();
-    const Output expected = run(problem, IKBO_STAGE_BEST);
-    EXPECT_TRUE(out.read() == expected.out && lse.read() == expected.lse);
-    ikbo_recording_destroy(recording);
-    ikbo_op_destroy(op);
+    for (const int32_t dtype : types) {
+        const Problem problem({40, 7, 64, 200}, dtype);
+        auto shape = problem.shape;
+        shape.stage = IKBO_STAGE_BEST;
+        ikbo_op *op = nullptr;
+        ASSERT_EQ(ikbo_attention_create(device(), &shape, &op), IKBO_OK) << ikbo_last_error();
+        const Guarded q(problem.q), k(problem.k), v(problem.v), index(Bytes(problem.index.size(), 0));
+        const std::size_t rows = static_cast<std::size_t>(problem.rows()), bytes = rows * static_cast<std::size_t>(shape.head_width) * 2;
+        const Guarded out = Guarded::poisoned(bytes), lse = Guarded::poisoned(rows * 4);
+        struct Work {
+            ikbo_op *op;
+            ikbo_attention_args args;
+        } work{op, {q.data(), k.data(), v.data(), nullptr, index.data(), out.data(), static_cast<float *>(lse.data())}};
+        const auto issue = [](void *context, int32_t, void *stream) {
+            const auto &w = *static_cast<Work *>(context);
+            const ikbo_status planned = ikbo_attention_prepare(w.op, &w.args, stream);
+            return planned == IKBO_OK ? ikbo_attention_run(w.op, &w.args, stream) : planned;
+        };
+        ikbo_recording *recording = nullptr;
+        ASSERT_EQ(ikbo_record(device(), issue, &work, 2, 0, &recording), IKBO_OK) << ikbo_last_error();
+        ASSERT_EQ(ikbo_upload(device(), index.data(), problem.index.data(), problem.index.size()), IKBO_OK);
+        double milliseconds = 0;
+        ASSERT_EQ(ikbo_replay(recording, &milliseconds), IKBO_OK) << ikbo_last_error();
+        const Output expected = run(problem, IKBO_STAGE_BEST);
+        EXPECT_TRUE(out.read() == expected.out && lse.read() == expected.lse);
+        ikbo_recording_destroy(recording);
+        ikbo_op_destroy(op);
+    }
 }
 
 // Operators of many users and of few, made before either is prepared.
 TEST(CudaAttention, OperatorsOfAllSizesLiveSideBySide) {
     std::vector<ikbo_op *> ops;
     std::vector<Problem> problems;
-    for (const int64_t users : {300, 2, 12'000, 30'000}) problems.emplace_back(Case{3, users, 4, 3, 1, 1, 64}, IKBO_BF16);
+    for (const int32_t dtype : types)
+        for (const int64_t users : {300, 2, 12'000, 30'000}) problems.emplace_back(Case{3, users, 4, 3, 1, 1, 64}, dtype);
     for (const Problem &problem : problems) {
         ikbo_op *op = nullptr;
         ASSERT_EQ(ikbo_attention_create(device(), &problem.shape, &op), IKBO_OK) << ikbo_last_error();
@@ -276,24 +280,25 @@ TEST(CudaAttention, OperatorsOfAllSizesLiveSideBySide) {
 
 // A candidate's rows do not depend on who else is there.
 TEST(CudaAttention, ACandidateAloneGivesTheSameBits) {
-    for (const int32_t stage : stages())
-        for (const int64_t queries : {8, 64}) {
-            const Problem all({12, 3, queries, 300, 2, 2, 128, Order::random, {}, {0, 0.3}}, IKBO_BF16);
-            const Bytes together = run(all, stage).out;
-            if (together.empty())
-                continue;
-            const auto item = static_cast<std::size_t>(queries * all.row_q() * 2);
-            for (const std::size_t b : {0, 5, 11}) {
-                Problem alone = all;
-                alone.shape.batch = 1;
-                alone.q = Bytes(all.q.begin() + static_cast<std::ptrdiff_t>(b * item),
-                                all.q.begin() + static_cast<std::ptrdiff_t>((b + 1) * item));
-                alone.index = encode_index({all.user_of(static_cast<int64_t>(b))}, 32);
-                EXPECT_TRUE(std::equal(alone.q.begin(), alone.q.end(), all.q.begin() + static_cast<std::ptrdiff_t>(b * item)));
-                const Bytes out = run(alone, stage).out;
-                EXPECT_TRUE(std::equal(out.begin(), out.end(), together.begin() + static_cast<std::ptrdiff_t>(b * item))) << b;
+    for (const int32_t dtype : types)
+        for (const int32_t stage : stages())
+            for (const int64_t queries : {8, 64}) {
+                const Problem all({12, 3, queries, 300, 2, 2, 128, Order::random, {}, {0, 0.3}}, dtype);
+                const Bytes together = run(all, stage).out;
+                if (together.empty())
+                    continue;
+                const auto item = static_cast<std::size_t>(queries * all.row_q() * 2);
+                for (const std::size_t b : {0, 5, 11}) {
+                    Problem alone = all;
+                    alone.shape.batch = 1;
+                    alone.q = Bytes(all.q.begin() + static_cast<std::ptrdiff_t>(b * item),
+                                    all.q.begin() + static_cast<std::ptrdiff_t>((b + 1) * item));
+                    alone.index = encode_index({all.user_of(static_cast<int64_t>(b))}, 32);
+                    EXPECT_TRUE(std::equal(alone.q.begin(), alone.q.end(), all.q.begin() + static_cast<std::ptrdiff_t>(b * item)));
+                    const Bytes out = run(alone, stage).out;
+                    EXPECT_TRUE(std::equal(out.begin(), out.end(), together.begin() + static_cast<std::ptrdiff_t>(b * item))) << b;
+                }
             }
-        }
 }
 
 // NaN and infinity fill a user whose rows of K and V lie between those of others.
