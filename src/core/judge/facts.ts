@@ -101,6 +101,9 @@ function mapText(origin: Node, replica: Replica): string | null {
   // Sizes that are put together (`(b, n) + x.shape[1:]`), or under one name for several axes, are no count.
   const areSeveral = values.some((value) => value.kind === 'binary_operator' && /[,:]/.test(textOf(value)));
   if (areSeveral || (values.length === 1 && (replica.argument ?? 0) > 0)) return null;
+  // What is unpacked may be any number of sizes: which axis those behind it are for is not known.
+  const unpacked = values.findIndex(({ kind }) => kind === 'list_splat');
+  if (unpacked >= 0 && (replica.argument ?? unpacked) >= unpacked) return null;
   const chosen = replica.argument === null ? undefined : values[replica.argument];
   if (chosen && !/^(-1$|\*)/.test(textOf(chosen))) return textOf(chosen);
   const sized = values.filter((v) => !/^(-1$|1$|\*)/.test(textOf(v)));

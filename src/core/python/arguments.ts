@@ -7,7 +7,7 @@ import { canonicalName } from '../tensor/operators';
 import { gatheredAlongEdges } from './gather';
 import { constructLayer, layerName } from './layers';
 import { shapesInDocstring, tensorType } from './shape-facts';
-import type { ClassModel, FunctionModel } from './model';
+import type { ClassModel, FileModel, FunctionModel } from './model';
 import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
@@ -253,7 +253,8 @@ const LAYER_TYPE =
 const FOREIGN_TYPE = /^(np\.|numpy\.|tf\.|jnp\.|jax\.|pd\.|list\[str\]|List\[str\]|Dict\[str, str\])/;
 
 function parameterValue(parameter: Parameter, stated: readonly string[] | undefined, run: Run, frame: Frame): Value {
-  const { name, annotation, fallback } = parameter;
+  const { name, fallback } = parameter;
+  const annotation = parameter.annotation ?? assertedClass(name, frame);
   const typed = annotation === null ? null : tensorType(annotation);
   const dims = typed?.dims ?? stated;
   if (annotation !== null) {
@@ -273,7 +274,7 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
   if (frame.building && (annotation === null || /Module$/.test(annotation)) && isHandedIn) {
     const own = classNamed(name, run, frame);
     const beside = own ?? (fallback === null ? run.sibling(name, frame.file) : null);
-    if (beside) return run.instance(beside, frame);
+    if (beside && (own || !makesAny(frame.file, beside.file))) return run.instance(beside, frame);
   }
   // What layers a model is made of unless something else is asked for: what its code is written for.
   if (frame.building && frame.function && fallback && /^(identifier|attribute)$/.test(fallback.kind)) {
@@ -296,6 +297,17 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
   const value = typedTensor(name, typed?.type ?? '', dims, run, frame);
   const optional = fallback?.kind === 'none' || /Optional|None/.test(annotation ?? '') || testedForNone(name, frame);
   return optional ? orNone(name, value) : value;
+}
+
+/** A file beside that makes what asks is no part of that. */
+const makesAny = ({ classes }: FileModel, { file }: FileModel): boolean =>
+  classes.some(({ name }) => file.text.includes(`${name}(`));
+
+/** `assert isinstance(encoder, Encoder)` in a constructor says no less than an annotation. */
+function assertedClass(name: string, { building, function: init }: Frame): string | null {
+  const text = building && init ? textOf(init.node) : '';
+  if (!text.includes('assert isinstance(')) return null;
+  return new RegExp(`\\bassert isinstance\\(\\s*${name}\\s*,\\s*([A-Z]\\w*)\\s*\\)`).exec(text)?.[1] ?? null;
 }
 
 /** What a parameter is where it is given. */

@@ -5,6 +5,7 @@ import type { Tensor } from '../tensor/value';
 import { applyView, permute, transpose } from '../tensor/views';
 import { allocate, argument, asDim, asTensor, placeOf } from './access';
 import { outside } from './constants';
+import { isConstructor } from './constructors';
 import { MODULES, derivesFrom, inheritedLayer, knownBase, subclassed } from './containers';
 import { mayInherit } from './inherited';
 import { ATTENTION_CLASS, isAttentionMethod } from './library-attention';
@@ -34,7 +35,7 @@ export function attributeOf(value: Value, name: string, node: Node, frame: Frame
       const method = superMethod(value, name, run);
       if (method) return { kind: 'function', model: method, self: value.self, closure: null };
       if (name === 'forward') return inheritedForward(value, node, frame, run);
-      return { kind: 'method', owner: name === '__init__' ? value.self : unknown(), name };
+      return { kind: 'method', owner: isConstructor(name) ? value.self : unknown(), name };
     }
     case 'layer':
       return layerAttribute(value, name);
@@ -171,7 +172,7 @@ const setLater = new WeakMap<ClassModel, ReadonlySet<string>>();
 
 /** An attribute that a method of the class replaces by another value: it is not always what the constructor gave it. */
 export function isSetLater(name: string, model: ClassModel, frame: Frame): boolean {
-  if (frame.building || frame.function?.name === '__init__') return false;
+  if (frame.building || isConstructor(frame.function?.name ?? '')) return false;
   const known = setLater.get(model) ?? new Set(laterIn(model));
   setLater.set(model, known);
   return known.has(name);
@@ -179,7 +180,7 @@ export function isSetLater(name: string, model: ClassModel, frame: Frame): boole
 
 const laterIn = (model: ClassModel): readonly string[] =>
   [...model.methods.values()]
-    .filter((method) => method.name !== '__init__')
+    .filter((method) => !isConstructor(method.name))
     .flatMap(({ node }) =>
       [...textOf(node).matchAll(/\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu)].map(
         (found) => found[1] ?? '',

@@ -125,7 +125,7 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (/^allennlp\..*\bTimeDistributed$/.test(path))
     return args.positional[0] ?? args.keywords.get('module') ?? unknown();
   const wrapper = /^nn\.(parallel\.)?(DataParallel|DistributedDataParallel)$/.test(name)
-    ? 'a wrapper for several devices'
+    ? SEVERAL_DEVICES
     : /\.checkpoint_wrapper$/.test(name)
       ? 'checkpoint_wrapper'
       : null;
@@ -284,6 +284,7 @@ function callMethod(
   if (owner.kind === 'unknown' && owner.foreign) return unknown('', true);
   if (owner.kind !== 'tensor' && owner.kind !== 'unknown') return callUnknown(args, node, frame, run);
   if (owner.kind === 'unknown' && isAttentionMethod(name)) return attentionMethod(name, args, node, frame, run);
+  if (owner.kind === 'unknown' && name === 'prepare') return prepared(args, node, frame, run);
   const t = asTensor(owner, run);
   if (!t) return unknown();
   const sized = tensorMethod(t, name, args);
@@ -315,6 +316,19 @@ function callMethod(
     applyOperator({ operator, args: chosen, node, frame, run, layer: null }),
   );
 }
+
+/** `model, optimizer = accelerator.prepare(model, optimizer)`: what is given, wrapped for several devices. */
+function prepared(args: Args, node: Node, frame: Frame, run: Run): Value {
+  const wrapped = args.positional.map((value) =>
+    value.kind === 'layer' ? { ...value, doubt: SEVERAL_DEVICES } : value,
+  );
+  const [first, ...others] = wrapped;
+  if (!first || args.open || !wrapped.some(({ kind }) => /^(layer|ref|union)$/.test(kind)))
+    return callUnknown(args, node, frame, run);
+  return others.length > 0 ? tuple(wrapped) : first;
+}
+
+const SEVERAL_DEVICES = 'a wrapper for several devices';
 
 const objectOf = (node: Node): Node | null => {
   const callee = childOf(node, 'function');

@@ -1,5 +1,6 @@
 /** Which functions of a file are evaluated, as part of which class, and what is evaluated because of them. */
 import { PRODUCT_NAMES } from '../tensor/operators';
+import { constructorOf, isConstructor } from './constructors';
 import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
 import { basesIn, mayProduceReplicas } from './producers';
 import { type Project, isOutside } from './project';
@@ -24,7 +25,7 @@ export const isEntry = ({ name }: FunctionModel): boolean => !NO_ENTRY.test(name
 
 /** Constructors, what sets weights or brings them from elsewhere once, and what describes a module. */
 const NO_ENTRY =
-  /^(__init__|__repr__|extra_repr|_?reset_parameters|_?init_\w*weights?|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
+  /^(__(?:post_)?init__|__repr__|extra_repr|_?reset_parameters|_?init_\w*weights?|_?(load|convert|port|copy)_\w*(weights?|checkpoint|ckpt|state_dict|pretrained)\w*)$/;
 
 /**
  * A method of a mixin runs as part of the modules of the file that derive from it, and one that calls what a subclass
@@ -38,10 +39,20 @@ export function ownersOf(model: FunctionModel, project: Project): readonly (Clas
   if (!project.isModule(owner)) return heirs;
   const body = textOf(model.node);
   const left = leftToHeirs(owner);
+  const made = makersOf(owner, body, project);
   const fills = (c: ClassModel): boolean =>
     !c.methods.has(model.name) &&
-    ([...c.methods.keys()].some((name) => body.includes(`self.${name}(`)) || makesOneOf(left, c));
+    ([...c.methods.keys()].some((name) => body.includes(`self.${name}(`)) ||
+      makesOneOf(left, c) ||
+      made.some((name) => c.methods.has(name)));
   return [owner, ...heirs.filter(fills).slice(0, MAX_HEIRS)];
+}
+
+/** Methods by which the constructor makes what a body uses: `self.encoder = self.make_encoder()`. */
+function makersOf(owner: ClassModel, body: string, project: Project): readonly string[] {
+  const init = constructorOf(owner, project);
+  const made = init ? [...textOf(init.node).matchAll(/\bself\.(\w+) = self\.(\w+)\(/g)] : [];
+  return made.flatMap(([, name = '', maker = '']) => (body.includes(`self.${name}`) ? [maker] : []));
 }
 
 const left = new WeakMap<ClassModel, readonly string[]>();
@@ -83,7 +94,7 @@ export function inheritedCallers(owner: ClassModel, name: string, project: Proje
     for (const method of level.flatMap((c) => [...c.methods.values()])) {
       if (hidden.has(method.name)) continue;
       hidden.add(method.name);
-      if (method.name !== '__init__' && textOf(method.node).includes(`self.${name}(`)) found.set(method.name, method);
+      if (!isConstructor(method.name) && textOf(method.node).includes(`self.${name}(`)) found.set(method.name, method);
     }
   }
   return [...found.values()];

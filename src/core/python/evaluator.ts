@@ -19,6 +19,7 @@ import { networksHandedIn } from './handed';
 import { Heap } from './heap';
 import { buildLate, builderOf } from './late';
 import { classValue } from './class-values';
+import { constructorOf, takesFields } from './constructors';
 import { layerOf } from './layers';
 import type { Quiet } from './library';
 import type { ClassModel, FunctionModel } from './model';
@@ -31,11 +32,12 @@ import type { Project } from './project';
 import { adoptReturned, broughtHome, returned } from './returned';
 import type { Frame, Run, SinkEvent } from './run';
 import { type State, unknown } from './state';
+import { runUncalled } from './uncalled';
 import { assign } from './assign';
 import { inWaves } from './waves';
 import { runBlock } from './statements';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, NONE, type Scope, type Value } from './value';
+import { type Args, NONE, NO_ARGS, type Scope, type Value } from './value';
 
 const MAX_DEPTH = 8;
 /** Constructors that call what makes layers that make layers: each only when something asks for one of its layers. */
@@ -238,7 +240,8 @@ export function evaluateFile(
     if (model.name === 'ConvModule') return layerOf(model.name, args, node) ?? unknown();
     const id = freshId();
     const self: Value = { kind: 'ref', id };
-    const init = project.method(model, '__init__');
+    const init = constructorOf(model, project);
+    const isOfFields = takesFields(init);
     const { depth, file, state } = frame;
     const build = (heap: Heap): void => {
       const inside: Frame = {
@@ -247,11 +250,12 @@ export function evaluateFile(
         depth,
         building: true,
       };
-      if (init && depth < MAX_DEPTH) budgeted(() => callFunction(init, self, null, args, node, inside));
+      if (init && depth < MAX_DEPTH)
+        budgeted(() => callFunction(init, self, null, isOfFields ? NO_ARGS : args, node, inside));
     };
     const kind = init ? null : containerOf(model, run, frame);
     const holds = kind === null ? (init ? {} : { given: args }) : { holds: container(kind, args, frame, run) };
-    const attributes = init ? new Map<string, Value>() : fieldsGiven(model, args);
+    const attributes = isOfFields ? fieldsGiven(model, args) : new Map<string, Value>();
     state.heap.set(id, { kind: 'object', model, made: node, args, attributes, build: init ? build : null, ...holds });
     return self;
   }
@@ -274,7 +278,7 @@ export function evaluateFile(
       const state: State = { names: new Names(), heap: new Heap(), path: [] };
       state.heap.set(id, { kind: 'object', model, attributes: new Map(), build: null });
       made.set(model, { value, state });
-      const init = project.method(model, '__init__');
+      const init = constructorOf(model, project);
       if (init) {
         const outer: Frame = { ...frameOf(init.file), building: true };
         const inner: Frame = { ...outer, function: init, state, depth: 1, returns: [] };
@@ -347,6 +351,7 @@ export function evaluateFile(
     [handed, isOpen] = [new Set(parameters.values()), false];
     active.push(model.node);
     runBlock(body, frame, run);
+    runUncalled(model, took, frame, run);
     took.set(model.node, steps);
     active.pop();
     const isHanding =

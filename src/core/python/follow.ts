@@ -1,5 +1,6 @@
 /** Which calls are followed for what they return, though they are given no replica. */
 import { parametersOf } from './arguments';
+import { isConstructor } from './constructors';
 import { buildsLayers, buildsParts } from './entries';
 import type { ClassModel, FunctionModel } from './model';
 import { producesReplicas } from './producers';
@@ -43,13 +44,14 @@ export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: 
   if (!frame.building) return small && (project.isMain(model.file) || (name !== 'forward' && tellsMuch(node)));
   if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
   if (owner !== null && !isOfModule(owner, self, frame, project))
-    return buildsParts(model, small) || (small && name === '__init__');
-  return small || name === '__init__' || buildsLayers(model) || MAKES_MODEL.test(name);
+    return buildsParts(model, small) || (small && isConstructor(name));
+  return small || isConstructor(name) || buildsLayers(model) || MAKES_MODEL.test(name);
 }
 
-/** What a function of another file gives counts if that is a function: `embed, width = get_embedder(10)`. */
+/** What a function of another file gives counts if that is a function, `embed, width = get_embedder(10)`, or made of a class. */
 const tellsMuch = ({ file, start, end }: Node): boolean =>
-  end - start < SMALL_ELSEWHERE || /\blambda\b|\n[ \t]+def /.test(file.text.slice(start, end));
+  end - start < SMALL_ELSEWHERE ||
+  /\blambda\b|\n[ \t]+def |(\breturn|=) (\w+\.)*[A-Z]\w*\(/.test(file.text.slice(start, end));
 
 /** `load_model(options)`, by which a script makes what it hands to others. */
 const MAKES_MODEL = /^_*(load|build|create|make|get|init(ialize)?|setup)_(\w+_)?(model|net|network|agent|policy)$/;

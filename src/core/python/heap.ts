@@ -31,7 +31,7 @@ export type HeapItem =
       /** What that call was given. */
       readonly args?: Args;
       readonly attributes: ReadonlyMap<string, Value>;
-      /** Runs `__init__` on the layer of the heap that holds the object; null once it has run. */
+      /** Runs the constructor on the layer of the heap that holds the object; null once it has run. */
       readonly build: ((heap: Heap) => void) | null;
       /** Constructors of base classes that were called and have not run, see `inherited.ts`. */
       readonly inherits?: readonly Inherited[];

@@ -151,6 +151,17 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /copied `x\.shape\[1\]` times/,
   },
+  'no count where sizes that are unpacked stand before the others': {
+    init: ['self.fc = nn.Linear(16, 8)'],
+    forward: [
+      'wide = user[:, None].expand(*x.shape[:-1], user.shape[-1])',
+      'return self.fc(torch.cat([x, wide], dim=-1))',
+    ],
+    signature: 'x, user',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /^`user\[:, None\]` is copied many times and concatenated/,
+  },
   'repeats that are counts': {
     init: [LAYER],
     forward: ['return self.fc(torch.repeat_interleave(user, counts, dim=0))'],
