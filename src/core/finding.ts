@@ -90,7 +90,7 @@ export interface Condition {
 export interface Rewrite {
   /** Stable within a rule: `decompose`, `ikbo`, `drop-expand`, ... */
   readonly id: string;
-  /** Imperative, as a menu entry: "Split the Linear and compute the user part once". */
+  /** Imperative, as a menu entry: "Split the layer and compute the user part once". */
   readonly title: string;
   readonly tier: Tier;
   /** Those of a suggestion; empty for the other tiers. */

@@ -16,6 +16,7 @@ import {
   subtract,
   symbol,
 } from '../tensor/dim';
+import { operandsOf } from '../tensor/quotient';
 
 /** Half precision unless known otherwise: what inference runs in. */
 export const DEFAULT_ITEM_SIZE = 2;
@@ -41,7 +42,9 @@ export interface Work {
 export function costOf(dims: readonly Dim[] | null, itemSize: number | null, work: Work | null, ratio: Dim): CostText {
   const size = constant(itemSize ?? DEFAULT_ITEM_SIZE);
   const bytes = dims ? multiply(product(dims), size) : null;
-  const bytesText = bytes ? factors([...(dims ?? []), size]) : '?';
+  const text = bytes ? factors([...(dims ?? []), size]) : '?';
+  // Of sizes none of which has a name, nothing can be said.
+  const bytesText = text.includes('?') && !/[^\d?*.]/.test(text) ? '?' : text;
   if (!work) return { bytes, flops: ZERO, bytesText, flopsText: '0' };
   const rows = dims ? divide(product(dims), work.contracted) : null;
   const sources = rows && ratio ? divide(rows, ratio) : null;
@@ -87,12 +90,10 @@ export function bound(dim: Dim, bindings: Readonly<Record<string, number>>): num
   return evaluate(dim, (symbol) => lookUp(displayName(symbol), bindings) ?? quotient(symbol, bindings));
 }
 
-/** `(a // b)` is a symbol that carries its operands behind the `@`. */
 function quotient(symbol: string, bindings: Readonly<Record<string, number>>): number | null {
-  // A size that is only named after such a text (`repeat(B // U)`) has a number there.
-  const operands = symbol.indexOf('@[');
-  if (operands < 0 || !symbol.includes(' // ')) return null;
-  const [a, b] = JSON.parse(symbol.slice(operands + 1)) as [Poly, Poly];
+  const operands = operandsOf(symbol);
+  if (!operands) return null;
+  const [a, b] = operands;
   const above = bound(a, bindings);
   const below = bound(b, bindings);
   return above === null || below === null || below === 0 ? null : Math.floor(above / below);

@@ -171,10 +171,46 @@ function testsOf(statement: Node): readonly (Node | null)[] {
   return arms.slice(0, raises ? -2 : undefined).map((arm) => childOf(arm, 'condition'));
 }
 
-const lastOf = (arm: Node): Node | undefined => (childOf(arm, 'consequence') ?? childOf(arm, 'body'))?.children.at(-1);
+function lastOf(arm: Node): Node | undefined {
+  const last = (childOf(arm, 'consequence') ?? childOf(arm, 'body'))?.children.at(-1);
+  return last?.kind === 'with_statement' ? lastOf(last) : last;
+}
 
 /** An `if` with an arm behind which nothing follows; one that raises is no other way. */
 const leaves = (statement: Node): boolean =>
   [statement, ...childrenOf(statement, 'alternative')].some((arm) =>
     /^(return|continue|break)_statement$/.test(lastOf(arm)?.kind ?? ''),
   );
+
+/**
+ * Something in front of the node, in the blocks around it, that leaves on a branch of a branch: what is left then is no condition
+ * that could be said in a word.
+ */
+export const isLeftBefore = (node: Node): boolean => {
+  let below = node;
+  for (let at = node.parent; at && !/_definition$/.test(at.kind); at = at.parent) {
+    if (at.kind === 'block' && at.children.some((one) => one.end <= below.start && isLeftInside(one))) return true;
+    below = at;
+  }
+  return false;
+};
+
+const isLeftInside = (statement: Node): boolean =>
+  BRANCHES.test(statement.kind) &&
+  LEAVING.test(textOf(statement)) &&
+  leavesIn(statement, 0, LOOPS.includes(statement.kind));
+
+const BRANCHES = /^(if|with|try|match|for|while)_statement$/;
+const LEAVING = /\b(return|continue|break)\b/;
+
+/** `depth`: how many branches are around; the first one is a condition of its own. */
+function leavesIn(node: Node, depth: number, inLoop: boolean): boolean {
+  return node.children.some((child) => {
+    if (/^(lambda|function_definition|class_definition|decorated_definition|\w*expression\w*)$/.test(child.kind))
+      return false;
+    if (child.kind === 'return_statement') return depth > 0;
+    if (/^(continue|break)_statement$/.test(child.kind)) return depth > 0 && !inLoop;
+    const isBranch = BRANCHES.test(child.kind) && child.kind !== 'with_statement';
+    return leavesIn(child, isBranch ? depth + 1 : depth, inLoop || LOOPS.includes(child.kind));
+  });
+}

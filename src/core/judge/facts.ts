@@ -5,8 +5,9 @@ import { factors } from '../cost/cost';
 import { type Node, childOf, statementOf, textOf } from '../python/syntax';
 import { axesWithReplica } from '../tensor/contract';
 import { divide, isOne } from '../tensor/dim';
-import { axisAt, knownAxis, rankOf } from '../tensor/shape';
+import { axisAt, rankOf } from '../tensor/shape';
 import type { Block, Replica, Tensor } from '../tensor/value';
+import { listedIn } from './listed';
 import type {
   Atom,
   AttentionFacts,
@@ -18,6 +19,7 @@ import type {
   ReplicaFact,
   Sink,
 } from './match';
+import { contractedSize } from './work';
 
 const PURE = new Set([
   'identifier',
@@ -67,7 +69,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
     mapText: mapText(origin, replica),
     origin,
     sourceExpression: sourceOf(origin, replica, event),
-    listed: isListed(origin) ? firstListed(origin) : null,
+    listed: listedIn(origin),
     helper: replica.helper && calleeOf(origin),
     evidence: replica.evidence,
   };
@@ -76,7 +78,7 @@ export function replicaFact(axis: number, carrier: Tensor, replica: Replica, eve
 /** The repeats, the expanded size or the index as written. */
 function mapText(origin: Node, replica: Replica): string | null {
   const { map } = replica;
-  if (isListed(origin)) return null;
+  if (listedIn(origin)) return null;
   if (replica.helper) return argumentOf(origin, replica);
   if (map.kind === 'indexed') return map.index;
   const list = origin.kind === 'call' ? childOf(origin, 'arguments') : null;
@@ -139,24 +141,9 @@ const calleeOf = (call: Node): string | null => {
   return fn && textOf(fn);
 };
 
-/** The same tensor listed several times: neither a source nor a count stands there as an expression of its own. */
-const isListed = (origin: Node): boolean => {
-  const fn = origin.kind === 'call' ? childOf(origin, 'function') : null;
-  return fn !== null && /(^|\.)(cat|concat|concatenate|stack)$/.test(textOf(fn));
-};
-
-/** The text of the first item: a name, no longer expression. */
-function firstListed(origin: Node): string | null {
-  const given = childOf(origin, 'arguments')?.children[0];
-  const sides = given?.kind === 'binary_operator' ? [childOf(given, 'left'), childOf(given, 'right')] : [given];
-  const list = sides.find((side) => side?.kind === 'list' || side?.kind === 'tuple') ?? sides[0];
-  const first = list?.children[0];
-  return first && /^[\w.]+$/.test(textOf(first)) ? textOf(first) : null;
-}
-
 /** What was replicated: the receiver of a method, the first argument of a function, the subscripted value. */
 function sourceOf(origin: Node, replica: Replica, event: SinkEvent): Expression | null {
-  if (isListed(origin)) return null;
+  if (listedIn(origin)) return null;
   let node = replica.helper?.source ? nodeAt(replica.helper.source) : null;
   const own = origin === event.node && replica.argument !== null ? event.operands[replica.argument] : undefined;
   if (replica.helper) {
@@ -222,7 +209,7 @@ export function formOf(event: SinkEvent, operand: Operand): LinearForm | null {
     const node = operand.node ?? (place ? nodeAt(place) : null);
     if (!node) return null;
     const block: Block = {
-      width: knownAxis(value.shape, event.contracted)?.dim ?? null,
+      width: contractedSize(event, operand, value),
       terms: [{ coefficient: 1, factors: [value] }],
       place: place ?? { path: '', start: 0, end: 0, line: 0 },
     };

@@ -17,6 +17,7 @@ import {
   common,
   independent,
   isFirstPass,
+  isLeftBefore,
   needed,
   plain,
   standing,
@@ -27,6 +28,7 @@ import type { LinearForm, Match, PathStep, ReplicaFact, RuleCode } from './match
 import { type DimNames, namesAt } from './names';
 import { mayBeMiniBatch, meetsOtherEnd, meetsOwnMatrix } from './picked-rows';
 import { isProjectedSum } from './projected';
+import { contractedSize, workOf } from './work';
 
 export interface Judge {
   collect(event: SinkEvent): void;
@@ -178,20 +180,20 @@ function matchOf(
   const attention = event.kind === 'attention' || event.kind === 'multihead-attention' ? attentionOf(event) : null;
   const count = { dim: first.ratio, text: first.mapText };
   const source = { text: first.sourceExpression?.text ?? null, of: replica.of };
-  const called = namesAt(origin, bindings, names, count, source);
+  const local = isLocal(event, hit);
+  const sizes = isAmbiguous(replica) ? null : dimsOf(hit.carrier);
+  const called = namesAt(origin, bindings, names, count, source, local ? [] : (sizes ?? []));
   const name = (dim: Dim): Dim => renamed(dim, called);
-  const contracted = knownAxis(hit.carrier.shape, event.contracted)?.dim ?? null;
+  const contracted = contractedSize(event, operand, hit.carrier);
   const code = classify(event, operand, hit);
-  // A module projects the keys and values that it is given; edges are rows whatever their axis counts as.
-  const repeatsWork =
-    (hit.axisRole === 'row' && event.kind !== 'attention') || event.kind === 'multihead-attention' || code === 'IKB304';
-  const work = repeatsWork ? { contracted: name(contracted), width: name(event.outWidth) } : null;
   const along = copiedAlong(hit, event);
+  const axes = along.length > 0 ? along.map(({ axis }) => axis) : [hit.axis];
+  const work = workOf(event, operand, hit, axes, code);
   const ratio = along.length > 0 ? product(along.map((fact) => fact.ratio)) : first.ratio;
   const cost = costOf(
-    (isAmbiguous(replica) ? null : dimsOf(hit.carrier))?.map(name) ?? null,
+    sizes?.map(name) ?? null,
     hit.carrier.itemSize,
-    work,
+    work && { contracted: name(work.contracted), width: name(work.width) },
     name(ratio),
   );
   const isWhole = event.kind !== 'attention' && event.kind !== 'recurrent' && !hit.nested;
@@ -227,14 +229,14 @@ function matchOf(
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio },
     facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
     when: shown,
-    partly: shown.length < when.length,
+    partly: shown.length < when.length || [...path.map(({ node }) => node), call].some((at) => at && isLeftBefore(at)),
     first: [replica, ...replica.also].some((r) => isFirst(r, event.node)),
     bindings,
     size: (dim) => bound(name(dim), bindings),
     named: name,
     via: viaOf(replica.trail),
     scaled: replica.scaled !== null,
-    local: isLocal(event, hit),
+    local,
     times: along.map((fact) => timesOf(fact, name)),
     minor:
       (hit.via === 'rows' && !isBatched(hit, operand, code)) ||

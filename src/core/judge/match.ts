@@ -9,6 +9,7 @@ import type { Dim } from '../tensor/dim';
 import type { Assumption } from '../tensor/value';
 import type { Unfused } from '../python/run';
 import type { Node } from '../python/syntax';
+import type { Listed } from './listed';
 
 /** Code of a rule whose match this is. */
 export type RuleCode =
@@ -148,8 +149,8 @@ export interface ReplicaFact {
   readonly origin: Node;
   /** The un-replicated expression: the receiver of `.repeat_interleave`, the `u` of `u[idx]`. */
   readonly sourceExpression: Expression | null;
-  /** What is listed several times (`torch.cat([x, x])`), which has no source expression: its text, for messages. */
-  readonly listed: string | null;
+  /** What is listed several times (`torch.cat([x, x])`), which has no source expression: for messages. */
+  readonly listed: Listed | null;
   /** The function of another file that makes the copies, as it is called. */
   readonly helper: string | null;
   /** `named`: only the index's name says that it is many-to-one; a suggestion at most. */

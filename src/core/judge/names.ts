@@ -1,7 +1,7 @@
 /** What a message calls a size: by the name that it has where the copies are made. */
 import { type Node, enclosing, scopeOf, textOf } from '../python/syntax';
 import { hasWord } from '../python/words';
-import { type Dim, displayName, onlySymbol } from '../tensor/dim';
+import { type Dim, displayName, onlySymbol, symbolsOf } from '../tensor/dim';
 import { unknownDim } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 
@@ -22,7 +22,8 @@ const SIZE = /^[A-Za-z_][\w.]*?(?:\.size\((-?\d+)\)|\.shape\[-?\d+\])?$/;
 /**
  * The name for a symbol at one broadcast. `count` is how often it copies, with the text that says so there: both are
  * called the same. Functions that are called, or that call, have names of their own, which tell less than `x.shape[0]` of
- * the `source` that is copied.
+ * the `source` that is copied. `together`: the sizes of a formula that are of
+ * several functions.
  */
 export function namesAt(
   origin: Node,
@@ -30,6 +31,7 @@ export function namesAt(
   names: DimNames,
   count: { readonly dim: Dim; readonly text: string | null },
   source: { readonly text: string | null; readonly of: Tensor | null },
+  together: readonly Dim[] = [],
 ): (symbol: string) => string | null {
   const scope = scopeOf(origin);
   const around = enclosing(scope, 'class_definition');
@@ -53,8 +55,11 @@ export function namesAt(
     if (related) return related.name;
     const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
     if (own.startsWith('self.shape[')) return '?';
-    if (root !== undefined && hasWord(textOf(scope), root)) return null;
     const at = own.includes('.shape[') ? axisIn(source.of, symbol) : -1;
+    // Of several tensors that are called so, the one that is copied here has the name.
+    if (own.startsWith(`${source.text}.shape[`) && isMixed(source.text ?? '', together))
+      return at >= 0 ? `${source.text}.shape[${at}]` : '?';
+    if (root !== undefined && hasWord(textOf(scope), root)) return null;
     if (at >= 0 && source.text !== null && SIZE.test(source.text)) return `${source.text}.shape[${at}]`;
     // A tensor of another function says nothing here.
     return given[0]?.name ?? (own.includes('.shape[') ? '?' : null);
@@ -63,6 +68,15 @@ export function namesAt(
     if (!chosen.has(symbol)) chosen.set(symbol, choose(symbol));
     return chosen.get(symbol) ?? null;
   };
+}
+
+/** Sizes of more than one tensor of that name. */
+function isMixed(root: string, dims: readonly Dim[]): boolean {
+  const ids = dims.flatMap(symbolsOf).flatMap((symbol) => {
+    const [own, id] = symbol.split('@');
+    return own?.startsWith(`${root}.shape[`) && id !== undefined ? [id.replace(/_\d+$/, '')] : [];
+  });
+  return new Set(ids).size > 1;
 }
 
 /** Which axis of the tensor has this size; -1 for none. */

@@ -134,7 +134,13 @@ const VIEWS: Readonly<Record<Assumption, string>> = {
 /** What the evaluation assumed on the way of a copy. */
 export const assumed = (assumption: Assumption): Condition => ({ kind: 'shape', text: VIEWS[assumption] });
 
-export const hasThreeAxes = (tensor: string): Condition => ({ kind: 'shape', text: `\`${tensor}\` has three axes` });
+/** `name`: null where the copy has none. */
+const calledCopy = (name: string | null): string => (name === null ? 'the copy' : `\`${name}\``);
+
+export const hasThreeAxes = (name: string | null): Condition => ({
+  kind: 'shape',
+  text: `${calledCopy(name)} has three axes`,
+});
 
 /** `axes`: null for as many as the copy has. */
 export const hasAxesBefore = (tensor: string, axes: number | null): Condition => ({
@@ -205,9 +211,9 @@ export const leavesAttribute = (callee: string, line: number, attribute: string)
   text: `\`${callee}\` at line ${line} leaves \`self.${attribute}\` as it is`,
 });
 
-export const nobodyWrites = (name: string): Condition => ({
+export const nobodyWrites = (name: string | null): Condition => ({
   kind: 'writes',
-  text: `nothing that is given \`${name}\` writes into it, or calls \`view\` across its copies`,
+  text: `nothing that is given ${calledCopy(name)} writes into it, or calls \`view\` across its copies`,
 });
 
 export const nobodyReads = (names: readonly string[]): Condition => ({

@@ -94,7 +94,7 @@ function elsewhere({ origin, sink }: Match): string {
     return `\`${branched}\` is a copy on the branch of line ${lineOf(origin)} only, and ${place} multiplies what comes from all of them`;
   }
   const names = `made in ${maker ?? 'the file'} and multiplied in ${reader ?? 'the file'}`;
-  return `the copy is ${names} (line ${lineOf(sink.node)}${file}); the two must be changed together`;
+  return `the copy is ${names} (line ${lineOf(sink.node)}${file}), and the calls between them are in no form that is rewritten`;
 }
 
 /** The name that holds the copy, where it stands in an `if` and other statements give that name a value, too. */

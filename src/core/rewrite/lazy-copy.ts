@@ -64,12 +64,12 @@ function viewText(replicate: Replicate, rank: number | null): string {
   return `${text}.expand(${[flat(count), ...others].join(', ')})${suffix}`;
 }
 
-/** The name that holds the copy. Refuses where the function around writes into it, or takes a view that may merge axes. */
-function requireRead(origin: Node): string {
+/** The name that holds the copy, null for one that a message could not call so. Refuses where the function around writes into it, or takes a view that may merge axes. */
+function requireRead(origin: Node): string | null {
   const statement = statementOf(origin);
   const assignment = statement.children[0];
   const left = assignment?.kind === 'assignment' ? childOf(assignment, 'left') : null;
-  if (left?.kind !== 'identifier') return 'the copy';
+  if (left?.kind !== 'identifier') return null;
   const name = textOf(left);
   for (const reader of readersOf({ statement, value: origin }, name)) {
     if (isMutation(reader)) refuse(`\`${name}\` may be written into at line ${lineOf(reader)}`);
@@ -77,7 +77,7 @@ function requireRead(origin: Node): string {
     if (method && /^(view|view_as|requires_grad_|data_ptr|stride)$/.test(textOf(method)))
       refuse(`line ${lineOf(reader)} calls \`${textOf(method)}\` on the copy, which a view may not take`);
   }
-  return isSimple(left) ? name : 'the copy';
+  return isSimple(left) ? name : null;
 }
 
 /** Refuses where the function around the product writes into one of its parameters: the view may be it. */

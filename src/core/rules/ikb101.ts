@@ -29,7 +29,7 @@ export const ikb101: Rule = {
     return `${sourceText(match)} is copied ${copies(match)} and ${joined} in front of ${sinkText(match)}${when(match)}; its part of the product is the same for every copy${inEvaluation(match)}${costText(match)}${reordered(match)}`;
   },
   rewrites: [
-    { id: 'decompose', title: 'Split the Linear and multiply the shared part once' },
+    { id: 'decompose', title: 'Split the layer and multiply the shared part once' },
     { id: 'ikbo', title: 'Use ikbo_lens.cat_linear with the map instead of the copy' },
     { id: 'broadcast-add', title: 'Let the addition broadcast the shared tensor' },
     { id: 'expand', title: 'Hand over a view of stride 0 instead of the copy' },

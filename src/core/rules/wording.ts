@@ -22,26 +22,30 @@ export const short = (text: string): string => {
 
 export const sourceText = (match: Match): string => {
   const [replica] = match.replicas;
-  const text = replica?.sourceExpression?.text ?? replica?.listed;
+  const text = replica?.sourceExpression?.text ?? replica?.listed?.text;
   if (text) return `\`${short(text)}\``;
   return replica?.helper ? `a tensor in \`${short(replica.helper)}\`` : 'a tensor';
 };
 
+/** Nothing says how often, which may be once. */
+const UNCOUNTED = 'an unknown number of times';
+
 /** "once per row of `n`", "by `idx`". */
 export function copies(match: Match): string {
   const [replica] = match.replicas;
-  if (!replica) return 'many times';
+  if (!replica) return UNCOUNTED;
   if (match.times.length > 0) {
     const factors = match.times.map((text) => (text !== null && !/^[\w.[\]-]+$/.test(text) ? `(${text})` : text));
-    return factors.includes(null) ? 'many times' : `\`${short(factors.join(' * '))}\` times`;
+    return factors.includes(null) ? UNCOUNTED : `\`${short(factors.join(' * '))}\` times`;
   }
   const counts =
     replica.map.kind === 'indexed' ? /^arange\(\)\.repeat_interleave\((.*)\)$/.exec(replica.map.index)?.[1] : null;
   if (counts) return `as often as \`${short(counts)}\` says`;
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
   const ratio = replica.ratio && !isOne(replica.ratio) ? factors([match.named(replica.ratio)]) : null;
-  const text = isPart(replica.mapText, ratio) ? ratio : (replica.mapText ?? ratio);
-  return text === null || text.includes('?') ? 'many times' : `\`${short(text)}\` times`;
+  const own = isPart(replica.mapText, ratio) ? ratio : (replica.mapText ?? ratio);
+  const text = own === null || own.includes('?') ? (replica.listed?.times ?? null) : own;
+  return text === null ? UNCOUNTED : `\`${short(text)}\` times`;
 }
 
 /** `expand(b, c, -1, -1)` whose first two axes were then made one: both of them say how often. */

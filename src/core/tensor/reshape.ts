@@ -3,6 +3,7 @@ import { type Dim, divide, equal, isMultiple, isOne, multiply, product, valueOf 
 import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, tensor } from './shape';
 import { anchored, hiddenRank, isProductOf, keepsLast, keepsOne, keptLast, mayBe } from './kept-axes';
 import { grouped, lost, mergeAxes, regroup, splitAxis } from './merged-axes';
+import { undivided } from './quotient';
 import { type Merged, type Reshaped, amongOnes, splitBlocks, splitLeading, splitTrailing } from './split-copies';
 import type { Assumption, Axis, Form, Place, Replica, Tensor } from './value';
 
@@ -14,7 +15,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   if (!axes) return reshapeUnknown(t, sizes);
   const total = product(axes.map((axis) => axis.dim));
   const others = product(sizes.filter((s): s is Dim => s !== 'rest'));
-  const rest = divide(total, others);
+  const rest = divide(total, others) ?? divide(undivided(total), others);
   const to: Dim[] = sizes.map((s) => (s === 'rest' ? rest : s));
   const assumptions: Assumption[] = [];
   let front = 0;

@@ -1,7 +1,7 @@
 /** How rewrites are called in menus and hovers. */
 import type { Rewrite } from '../../core/finding';
 
-/** "Split the Linear, if the index is sorted"; for refused ones without the reason. */
+/** "Split the layer, if the index is sorted"; for refused ones without the reason. */
 export function describeRewrite({ title, tier, reason }: Pick<Rewrite, 'title' | 'tier' | 'reason'>): string {
   return tier === 'suggestion' && reason ? `${title}, if ${asClause(reason)}` : title;
 }

@@ -21,7 +21,7 @@ describe('rewrites: a copy on a condition', () => {
   check('by a function', HELPED, { tier: 'safe', text: /y = spread\(y, 1, repeat\)/ }, { head: HELPER, signature: 'x, repeat=None' }); // prettier-ignore
   check('of the same name', [IF, `    ${COPY}`, 'x = self.net(x)', 'return x'], { tier: 'safe' });
   const none = (reason: RegExp): Expected => ({ tier: 'none', reason });
-  const apart = /on a branch that|must be changed together/;
+  const apart = /on a branch that|in no form that is rewritten/;
   check('read behind the product', [IF, `    ${COPY}`, NET, 'return y.sum() + x.sum()'], none(/reads `x` too/));
   check('written into behind the product', [IF, `    ${COPY}`, NET, 'x += 1', 'return y'], none(/reads `x` too/));
   check('with an else', [IF, `    ${COPY}`, 'else:', '    x = x * 2', NET, 'return y'], none(apart));

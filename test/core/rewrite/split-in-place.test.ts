@@ -27,7 +27,7 @@ describe('rewrites: a product that is split where it stands', () => {
   const offered = /^`start` holds floating-point numbers; `states\.unsqueeze\(2\)` is as wide/;
   for (const line of [branch, atStart, atStates]) check(`from line ${line}`, line, 'suggestion', offered);
 
-  const apart = /must be changed together|is made on a branch/;
+  const apart = /in no form that is rewritten|is made on a branch/;
   const product = '        x = self.dense(';
   check('read by more than the product', atStart, 'none', /reads `start` too/, [product, `        self.last = start\n${product}`]); // prettier-ignore
   check('written in place', atStart, 'none', /`start` too/, [product, `        start.mul_(2)\n${product}`]);

@@ -82,7 +82,8 @@ export const shapeText = (program: Program, value: Value | null | undefined): st
 
 /** `B times`, `from U to B rows`, and where rows are already copies: how many differ. */
 function ratioText(program: Program, { mapped, origin }: Replica): string {
-  if (!mapped.extent) return isOne(mapped.source) ? 'many times' : 'row by row, as often as the counts say';
+  if (!mapped.extent)
+    return isOne(mapped.source) ? 'an unknown number of times' : 'row by row, as often as the counts say';
   const at = origin ? origin.axis - origin.rank + (program.shape(origin.data)?.length ?? 0) : -1;
   const read = (origin && program.shape(origin.data)?.[at]) ?? mapped.source;
   const [from, extent] = [valueOf(read), valueOf(mapped.extent)];

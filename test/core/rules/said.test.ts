@@ -1,0 +1,176 @@
+/** What findings say of copies and of their cost is true of the text, and no more than it shows. */
+import assert from 'node:assert/strict';
+import { costOf } from '../../../src/core/cost/cost';
+import { symbol } from '../../../src/core/tensor/dim';
+import { findingsOf, theEngine } from '../rewrite/cases';
+
+const HEAD = 'import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n';
+
+const method = (...body: readonly string[]): string => `${HEAD}
+class Model(nn.Module):
+    def __init__(self, deep, wide):
+        super().__init__()
+        self.fc = nn.Linear(16, 8)
+        self.deep, self.wide = deep, wide
+
+    def forward(self, x, y, kinds, counts, n, decoder):
+${body.map((line) => `        ${line}\n`).join('')}`;
+
+interface Said {
+  readonly message?: RegExp;
+  readonly bytes?: string;
+  readonly flops?: string;
+  readonly level?: string;
+}
+
+const check = (title: string, text: string, expected: Said): void => {
+  it(title, async () => {
+    const [first] = (await theEngine()).check('model.py', text, { hints: true }).findings;
+    assert.ok(first, 'no finding');
+    if (expected.message) assert.match(first.message, expected.message);
+    if (expected.bytes !== undefined) assert.equal(first.cost.bytes, expected.bytes);
+    if (expected.flops !== undefined) assert.equal(first.cost.flops, expected.flops);
+    if (expected.level !== undefined) assert.equal(first.level, expected.level);
+  });
+};
+
+describe('operations of a product of copies', () => {
+  const product = (left: string, right: string): string =>
+    method('b, t, d = y.shape', `left = ${left}`, `right = ${right}`, 'return torch.bmm(left, right)');
+  const copied = (name: string): string => `self.${name}.view(1, 4, 16).repeat(n, 1, 1)`;
+  const turned = (name: string): string => `self.${name}.view(1, 16, 4).repeat(n, 1, 1)`;
+  check('are none where each copy meets another matrix', product(copied('wide'), 'y.transpose(1, 2)'), { flops: '0' });
+  check('are those of all copies but one where both are copies', product(copied('wide'), turned('deep')), {
+    flops: '4*(n - 1)*16*4*2',
+  });
+  check(
+    'and where the other operand is one matrix',
+    method('u = self.wide.view(1, 4, 16).repeat(n, 1, 1)', 'return torch.matmul(u, self.deep.view(1, 16, 4))'),
+    { flops: '4*(n - 1)*16*4*2' },
+  );
+  check(
+    'are not known where both are copies along one letter',
+    method(
+      'u = self.wide.view(1, 4, 16).repeat(n, 1, 1)',
+      'v = self.deep.view(1, 16, 4).repeat(n, 1, 1)',
+      "return torch.einsum('btd,bds->bts', u, v)",
+    ),
+    { flops: '?' },
+  );
+});
+
+describe('how often something in a list is copied', () => {
+  const stacked = (...lines: readonly string[]): string =>
+    method(...lines, 'rows = torch.stack(rows, dim=0)', 'return decoder(encoder_hidden_states=rows)');
+  check(
+    'is what multiplies it in each pass',
+    stacked('rows = []', 'for b, n in enumerate(counts):', '    rows += [x[b]] * n'),
+    { message: /^`x\[b\]` is copied `n` times before/ },
+  );
+  check(
+    'is not what multiplies it where a loop adds it again',
+    stacked('rows = []', 'for b in counts:', '    rows += [x] * n'),
+    { message: /^`x` is copied an unknown number of times before/ },
+  );
+  check(
+    'is not known of a whole and a part',
+    method('k = len(x)', 'u = torch.cat([x] * (n // k) + [x[:n % k]], dim=0)', 'return self.fc(u)'),
+    {
+      message: /^`x` is copied an unknown number of times before/,
+    },
+  );
+  check(
+    'nor is what is listed where several statements fill the list',
+    stacked('rows = [x] * n', 'if self.deep:', '    rows = [y] * n'),
+    { message: /^a tensor is copied/ },
+  );
+});
+
+describe('a branch in a branch that leaves before a copy', () => {
+  const copy = 'self.fc(x.unsqueeze(1).repeat(1, n, 1))';
+  const onSome = { message: /`self\.fc` \(on some paths\)/ };
+  const always = { message: /`self\.fc`, which then/ };
+  const leaving = (...lines: readonly string[]): string => method(...lines, `return ${copy}`);
+  check(
+    'is some path, with return',
+    leaving('if self.deep:', '    if self.wide or n > 2:', '        return x'),
+    onSome,
+  );
+  check(
+    'is some path, with continue',
+    method(
+      'rows = []',
+      'for kind in kinds:',
+      '    if self.deep:',
+      '        if self.wide or kind:',
+      '            continue',
+      `    rows.append(${copy})`,
+      'return rows',
+    ),
+    onSome,
+  );
+  check(
+    'is none that leaves a loop before it',
+    leaving('for kind in kinds:', '    if self.deep:', '        if kind:', '            break'),
+    always,
+  );
+  check('is none that raises', leaving('if self.deep:', '    if n < 2:', '        raise ValueError(n)'), always);
+  check(
+    'is none of a function in it',
+    leaving('if self.deep:', '    def inner(a):', '        if a:', '            return x'),
+    always,
+  );
+});
+
+describe('sizes', () => {
+  const folded = `${HEAD}
+class Fold(nn.Module):
+    def __init__(self, width, points: int):
+        super().__init__()
+        self.points, self.coarse = points, points // 4
+        self.conv = nn.Conv1d(width + 2, 64, 1)
+        self.seed = torch.linspace(0, 1, 8).view(1, 2, 4)
+
+    def forward(self, x):
+        b, c = x.shape
+        seed = self.seed.unsqueeze(2).expand(b, -1, self.coarse, -1).reshape(b, -1, self.points)
+        return self.conv(torch.cat([x.unsqueeze(2).expand(-1, -1, self.points), seed], dim=1))
+`;
+  it('that a quotient gives back leave a block of two columns, which is not worth a warning', async () => {
+    const findings = await findingsOf(folded);
+    assert.deepEqual(
+      findings.map(({ message, level }) => [message.slice(0, 24), level]),
+      [
+        ['`self.seed.unsqueeze(2)`', 'information'],
+        ['`x.unsqueeze(2)` is copi', 'warning'],
+      ],
+    );
+  });
+  it('none of which has a name make no formula', () => {
+    const bytes = (...names: readonly string[]): string => costOf(names.map(symbol), 2, null, null).bytesText;
+    assert.equal(bytes('?@1', '?@2'), '?');
+    assert.equal(bytes('?@1', 'n'), '?*n*2');
+  });
+  check(
+    'of a tensor of another function that is called like what is copied here have no name',
+    `${HEAD}
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(16, 8)
+
+    def forward(self, pos):
+        pos = pos.flatten(2).transpose(1, 2)
+        return self.fc(pos)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = Attention()
+
+    def forward(self, pos, tokens):
+        return self.attention(torch.repeat_interleave(pos, tokens.shape[0], dim=0))
+`,
+    { bytes: '?*?*pos.shape[0]*tokens.shape[0]*2' },
+  );
+});
