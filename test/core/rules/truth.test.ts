@@ -160,7 +160,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     signature: 'x, user',
     rule: 'IKB101',
     level: 'warning',
-    message: /^`user\[:, None\]` is copied many times and concatenated/,
+    message: /^`user\[:, None\]` is copied an unknown number of times and concatenated/,
   },
   'repeats that are counts': {
     init: [LAYER],
