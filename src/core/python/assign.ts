@@ -22,6 +22,7 @@ import type { Frame, Run } from './run';
 import { writtenSlices } from './slice-writes';
 import { either, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
+import { writtenByTest } from './tested-writes';
 import { type Value, int, tuple } from './value';
 
 /** Binds a target: a name, an attribute, an item, or several at once. */
@@ -181,6 +182,7 @@ function setItem(target: Node, value: Value, frame: Frame, run: Run): void {
   const [index] = childrenOf(target, 'subscript');
   if (!container || !index) return;
   const owner = run.evaluate(container, frame);
+  if (writtenByTest(container, index, owner, value, frame)) return;
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item) {
     const at = index.kind === 'slice' ? null : run.evaluate(index, frame);

@@ -166,8 +166,9 @@ export function formatted(args: Args, frame: Frame, run: Run): Args {
   const pattern = parts.reduce((before, part) => {
     const [value, more] = part.children;
     const size = value && !more ? run.evaluate(value, frame) : undefined;
-    const name = asNumber(size) === null ? `{${part.start}}` : String(asNumber(size));
-    if (size) keywords.set(name, size);
+    const axes = size && asString(size);
+    const name = axes ?? (asNumber(size) === null ? `{${part.start}}` : String(asNumber(size)));
+    if (size && axes === null) keywords.set(name, size);
     return before.replace(textOf(part), name);
   }, text);
   const value: Value = { kind: 'string', value: pattern };
@@ -175,10 +176,19 @@ export function formatted(args: Args, frame: Frame, run: Run): Args {
   return { ...args, positional: [args.positional[0] ?? given, value, ...args.positional.slice(2)], keywords };
 }
 
-function apply(t: Tensor, args: Args, place: Place): Tensor {
+/** Each axis is on both sides, or has a size: a text that is put together may stand for several axes. */
+function isWhole({ left, right }: Pattern, { keywords, open }: Args, isReduced: boolean): boolean {
+  const [from, to] = [new Set(left.flat()), new Set(right.flat())];
+  const isNumber = (name: string): boolean => /^\d+$/.test(name);
+  const isKept = (name: string): boolean => isReduced || to.has(name) || isNumber(name);
+  const isMade = (name: string): boolean => open || from.has(name) || keywords.has(name) || isNumber(name);
+  return [...from].every(isKept) && [...to].every(isMade);
+}
+
+function apply(t: Tensor, args: Args, place: Place, isReduced = false): Tensor {
   const text = asString(argument(args, 1, 'pattern'));
   const pattern = text === null ? null : parse(text);
-  if (!pattern) return tensor(UNKNOWN_SHAPE, { place });
+  if (!pattern || !isWhole(pattern, args, isReduced)) return tensor(UNKNOWN_SHAPE, { place });
   const size = (name: string): Dim => (/^\d+$/.test(name) ? constant(Number(name)) : asDim(args.keywords.get(name)));
   return applyView(t, viewOf(pattern, size, place), place);
 }
@@ -189,10 +199,10 @@ export function einopsRepeat(t: Tensor, args: Args, place: Place): Tensor {
   return { ...value, form: null };
 }
 
-export const einopsRearrange = apply;
+export const einopsRearrange = (t: Tensor, args: Args, place: Place): Tensor => apply(t, args, place);
 
 export function einopsReduce(t: Tensor, args: Args, place: Place): Tensor {
-  const value = apply(pointwise([t], place, 'reduce'), args, place);
+  const value = apply(pointwise([t], place, 'reduce'), args, place, true);
   return { ...value, form: null };
 }
 

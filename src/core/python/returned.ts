@@ -6,21 +6,24 @@ import type { Heap } from './heap';
 import type { Frame, Run } from './run';
 import { either } from './state';
 import type { Node } from './syntax';
-import { type Args, NONE, type Value } from './value';
+import { type Args, type Condition, NONE, type Value } from './value';
 
 /** The value of a call that has been run: one of those that its returns give. */
-export function returned(frame: Frame): Value {
-  const [first, ...rest] = frame.returns;
-  if (!first) return NONE;
-  return rest.reduce<Value>((sum, next) => {
-    const shared = frame.caller?.state.path.length ?? 0;
-    const when = next.when[shared] ?? {
-      key: `return@${frame.function?.node.start ?? 0}`,
-      text: 'another return is taken',
-      holds: true,
-    };
-    return either(next.value, sum, when, { ...when, holds: !when.holds });
-  }, first.value);
+export const returned = ({ returns, caller, function: model }: Frame): Value =>
+  oneOf(returns, caller?.state.path.length ?? 0, `return@${model?.node.start ?? 0}`);
+
+/** What several returns give, each on the conditions behind the first `at` that tell it from the others. */
+function oneOf(returns: Frame['returns'], at: number, key: string): Value {
+  const last = returns.at(-1);
+  if (!last) return NONE;
+  if (returns.length === 1) return last.value;
+  const when = last.when[at];
+  const isSame = (other: Condition | undefined): boolean => other?.key === when?.key && other?.holds === when?.holds;
+  const [same, others] = [returns.filter((r) => isSame(r.when[at])), returns.filter((r) => !isSame(r.when[at]))];
+  if (when && others.length === 0) return oneOf(returns, at + 1, key);
+  if (when) return either(oneOf(same, at + 1, key), oneOf(others, at, key), when, { ...when, holds: !when.holds });
+  const another: Condition = { key, text: 'another return is taken', holds: true };
+  return either(last.value, oneOf(returns.slice(0, -1), at, key), another, { ...another, holds: false });
 }
 
 /** Lists and objects that were made in a branch which a return ended: the caller has them, too. */

@@ -101,4 +101,42 @@ module Static(d):
         s = torch.cat([s] * x.size(0)).view(x.size(0), x.size(1), -1)  #! IKB102 -> b
         return self.fc(s)  #= b
 `,
+  'of which some values are replaced where a test of themselves says so': `
+class Head(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, pair, user, n):
+        x = torch.cat([pair, user.unsqueeze(1).repeat(1, n, 1)], dim=-1)  #! IKB101 -> cat
+        x[x == float('-inf')] = 0
+        return self.fc(x)  #= cat
+    def whole(self, user, n):
+        x = user.unsqueeze(1).repeat(1, n, 1)  #! IKB102 -> whole
+        x[torch.isnan(x)] = 0.0
+        return self.fc(x)  #= whole
+    def by_others(self, user, n, mask, y):
+        x, z = user.unsqueeze(1).repeat(1, n, 1), user.unsqueeze(1).repeat(1, n, 1)
+        x[mask] = 0.0
+        z[y < 0] = 0.0
+        return self.fc(x) + self.fc(z)
+    def by_values(self, user, n, values):
+        x = user.unsqueeze(1).repeat(1, n, 1)
+        x[x < 0] = values
+        return self.fc(x)
+`,
+  'and rearrangements by a text that is put together': `
+class Attention(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        self.heads = h
+        self.fc = nn.Linear(d, d)
+    def forward(self, x, layout):
+        x = rearrange(x, f'b t (h d) -> {layout}', h=self.heads)
+        x = rearrange(x, f'{layout} -> b t (h d)', h=self.heads)
+        return self.fc(x)
+    def known(self, user, t):
+        layout = 'b h t d'
+        x = repeat(user, f'b h d -> {layout}', t=t)  #! IKB102 -> known
+        return self.fc(rearrange(x, f'{layout} -> b t (h d)'))  #= known
+`,
 });
