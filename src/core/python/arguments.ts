@@ -38,6 +38,7 @@ export function collectArgs(
   const nodes = new Map<number | string, Node>();
   let open = false;
   let rest: Tensor | null = null;
+  let more: Value | undefined;
   const children = list.kind === 'generator_expression' ? [list] : list.children;
   for (const child of children) {
     if (child.kind === 'keyword_argument') {
@@ -51,6 +52,7 @@ export function collectArgs(
       const splat = inner && inner === chosen?.node ? chosen.value : inner && run.evaluate(inner, frame);
       const listed = splat ? run.items(splat, frame) : null;
       if (listed) positional.push(...listed.items);
+      more = listed?.open === true ? listed.items.at(-1) : undefined;
       rest = !listed && !open && splat?.kind === 'shape' ? splat.of : null;
       open ||= listed?.open ?? true;
     } else if (child.kind === 'dictionary_splat') {
@@ -63,9 +65,10 @@ export function collectArgs(
       nodes.set(positional.length, child);
       positional.push(run.evaluate(child, frame));
       rest = null;
+      more = undefined;
     }
   }
-  return { positional, keywords, nodes, open, ...(rest && { rest }) };
+  return { positional, keywords, nodes, open, ...(rest && { rest }), ...(more?.kind === 'tensor' && { more }) };
 }
 
 export interface Parameter {
@@ -142,7 +145,7 @@ export function bind(
         given ??
         keyword ??
         (args.open
-          ? unknown(parameter.name)
+          ? ((parameter.keywordOnly || parameter.fallback ? undefined : args.more) ?? unknown(parameter.name))
           : parameter.fallback
             ? (ofClosure(parameter.fallback, closure) ?? defaultValue(parameter.fallback, model, frame, run))
             : unknown(parameter.name));

@@ -1,13 +1,14 @@
 /** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
 import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
-import { allocate, argument, asNumber, asString } from './access';
+import { allocate, argument, asNumber, asString, placeOf } from './access';
 import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
 import { type List, extended, withItems } from './heap';
 import { isInstance } from './instances';
 import { passes } from './iterate';
 import { RETURNS_MODULE, layerByName } from './layers';
+import { endOfPairs, isZippedPairs } from './pairs';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
@@ -33,6 +34,7 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
         : tuple([loopVariable(args, node)], true);
     case 'enumerate':
     case 'zip': {
+      if (name === 'zip' && isZippedPairs(node)) return tuple([endOfPairs(placeOf(node)), endOfPairs(placeOf(node))]);
       const lists = (name === 'zip' ? args.positional : first ? [first] : []).map((v) => passes(v, node, frame, run));
       const open = lists.some((l) => l.open);
       const closed = lists.filter((l) => !l.open).map((l) => l.values.length);

@@ -17,6 +17,7 @@ import { isInstance } from './instances';
 import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerOf } from './layers';
 import { applyOperator } from './operators';
 import { padded, sequences } from './padding';
+import { endOfPairs } from './pairs';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -180,13 +181,7 @@ function pairs(args: Args, isGrid: boolean, place: Place): Value {
     !lists.every((v) => v.kind === 'tensor' && v.content === 'index' && v.index.kind === 'unknown')
   )
     return unknown();
-  const column = (): Tensor =>
-    tensor(UNKNOWN_SHAPE, {
-      content: 'index',
-      index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed' },
-      place,
-    });
-  return isGrid ? tuple(lists.map(column)) : column();
+  return isGrid ? tuple(lists.map(() => endOfPairs(place))) : endOfPairs(place);
 }
 
 /** `math.sqrt(dim)`, `np.sqrt(2)`: a number, by which a tensor may be scaled. */

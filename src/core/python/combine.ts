@@ -22,6 +22,7 @@ import {
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, nodeAt, opaque } from './access';
+import { endOfPairs, isTensorOfPairs } from './pairs';
 import { type Node, childOf, textOf } from './syntax';
 
 import type { Frame, Run } from './run';
@@ -197,6 +198,8 @@ function ofNumbers({ positional: [first], nodes }: Args, place: Place): Tensor |
 
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
+  const call = /^((as_)?tensor|(Long|Int)Tensor)$/.test(kind) ? nodeAt(place) : null;
+  if (call && isTensorOfPairs(call)) return endOfPairs(place);
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
   if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
     return tensor(shapeOfLists(args.nodes.get(0)), { content: 'constant', place });

@@ -2,7 +2,7 @@
 import { type Hit, hitsOf } from '../tensor/contract';
 import { isOne } from '../tensor/dim';
 import { multiply } from '../tensor/pointwise';
-import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, rankOf, tensor, withRank } from '../tensor/shape';
+import { UNKNOWN_SHAPE, exactShape, freeAxis, knownAxis, position, rankOf, tensor, withRank } from '../tensor/shape';
 import type { Axis, Block, Tensor } from '../tensor/value';
 import { type View, applyView } from '../tensor/views';
 import { argument, argumentNode, asString, asTensor, placeOf } from './access';
@@ -75,7 +75,9 @@ export function einsum(called: Applied): Value {
   const operands = values.map((t, i): Operand => {
     const letters = inputs[i] ?? '';
     const own = [...letters];
-    const sum = own.find(contracted) ?? '';
+    // What was joined along one of several contracted letters is seen in blocks along that one.
+    const joined = t?.form?.axis == null ? null : position(t.shape, t.form.axis);
+    const sum = own.find((letter, at) => at === joined && contracted(letter)) ?? own.find(contracted) ?? '';
     const hits = t && own.length === (rankOf(t.shape) ?? -1) ? hitsOf(t, letters.indexOf(sum)) : [];
     const letterOf = (h: Hit): string => own[h.axis] ?? '';
     const kept = hits.filter(

@@ -325,6 +325,8 @@ export function evaluateFile(
       if (given.size > 0) {
         quiet.forget(known);
         evaluateBody(model, null, { given, heap: around.state.heap });
+        // Others may call it with more than is known here.
+        if (handing.has(model.node)) quiet.drop(model.node);
       }
     }
     ({ isStuck } = outer);

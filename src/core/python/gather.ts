@@ -8,6 +8,7 @@ import { applyView, narrow } from '../tensor/views';
 import { LOADS_SEEDS, asNumber, asTensor } from './access';
 import { repeatedAlong } from './combine';
 import type { FileModel } from './model';
+import { endOfPairs, listsPairs } from './pairs';
 import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
 import { type Value } from './value';
@@ -104,7 +105,8 @@ export function gathered(
   run: Run,
   frame: Frame,
 ): Tensor {
-  const by = asTensor(index, run);
+  const ofPairs = index.kind === 'ref' && listsPairs(indexText, frame) ? endOfPairs(place) : null;
+  const by = ofPairs ?? asTensor(index, run);
   const listed = by ? null : positionsIn(index, frame, run);
   if (listed?.isOne) {
     const row = applyView(t, narrow(dim, ONE), place);

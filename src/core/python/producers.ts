@@ -29,6 +29,11 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   [/(empty|zeros)\(/, /^[ \t]*\w+\[[^\]\n]*:[^\]\n]*\][ \t]*=(?!=)/m],
   // Rows picked by pairs of positions.
   [/\b(meshgrid|cartesian_prod|combinations)\(.*\barange\(/, /\w\[\w+(\[[^\]\n]*\]|\.\w+\([^()\n]*\))*\]/],
+  // Rows picked by lists of the ends of all pairs.
+  [
+    /\[(?::|\.\.\.), *[a-z]\w*(?:\]|, *:)/,
+    /\b(combinations|permutations|product)\(|\bfor \w+ in range\([^\n]*\):?\s*(?:\w+ *= *[^\n]*\n\s*)?for \w+ in range\(/,
+  ],
   // One row picked several times, by a list of its number: `x[:, [0] * n]`, or by the name of that list.
   [
     /\[\s*\d+\s*\]\s*\*/,
@@ -49,6 +54,10 @@ const WIDER: readonly (readonly [has: RegExp, file: RegExp])[] = [
   [/\bmatmul\b/, /Parameter\(/],
   // Layers that are made in half precision: what is concatenated for them.
   [/\bcat(enate)?\(/, /Linear\([^\n]*(dtype=torch\.(half|b?float16)|\)\.(half|bfloat16|to)\()/],
+  [
+    /\[(?::|\.\.\.), *self\.\w+(?:\]|, *:)/,
+    /\b(combinations|permutations|product)\(|for \w+ in range\([^\n]*\):?\s*for \w+ in range\(/,
+  ],
   [/\b([iI]nterpolate|[uU]psample)\(/, /[aA]daptive_?[aA]vg_?[pP]ool/],
 ];
 /** What texts that speak of graphs make copies by. */

@@ -60,9 +60,9 @@ function sequence(items: readonly Value[], open: boolean, index: Node | undefine
   }
   const value = run.evaluate(index, frame);
   const at = asNumber(value);
-  if (at !== null && (at >= 0 || !open)) return items[at < 0 ? at + items.length : at] ?? unknown();
-  // The last of a list that grew is of the kind of what was appended last.
-  const any = at === null ? items[0] : at === -1 ? items.at(-1) : undefined;
+  if (at !== null && (at >= 0 ? at < items.length : !open)) return items.at(at) ?? unknown();
+  // The last of a list that grew is of the kind of what was appended last, as are those that are not counted.
+  const any = at === null ? items[0] : at === -1 || (at >= 0 && open) ? items.at(-1) : undefined;
   // Which one it is is not known: not the one that `items[0]` is.
   if (any?.kind === 'tensor') return { ...any, id: freshId() };
   return any?.kind === 'unknown' && items.length + Number(open) > 1

@@ -141,6 +141,8 @@ export interface Args {
   readonly open: boolean;
   /** What it was is the shape of this tensor, `*x.shape[1:]`, after all others. */
   readonly rest?: Tensor;
+  /** Of a list that is not counted, `*xs`, after all others: what further parameters get. */
+  readonly more?: Tensor;
 }
 
 export const NONE: Value = { kind: 'none' };
