@@ -7,6 +7,7 @@ import { Names } from './names';
 import { producesReplicas } from './producers';
 import type { Project } from './project';
 import type { Frame, Run } from './run';
+import { handedAs } from './spare';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
 import { possible, unknown } from './state';
 import type { Condition, Value } from './value';
@@ -72,6 +73,7 @@ export function networksHandedIn(
       const list = childOf(call, 'arguments');
       return list ? bind(init, self, collectArgs(list, around, run), around, run) : new Map<string, Value>();
     });
+  const parameters = new Map(parametersOf(init).map((parameter) => [parameter.name, parameter]));
   for (const name of wanted) {
     const network = networkOf(
       name,
@@ -79,7 +81,9 @@ export function networksHandedIn(
       frame,
       run,
     );
-    if (network) found.set(name, network);
+    if (!network) continue;
+    handedAs(parameters.get(name), network);
+    found.set(name, network);
   }
   return found;
 }

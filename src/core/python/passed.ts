@@ -5,6 +5,7 @@ import { NETWORK, callsOf, localsOf, networkOf } from './handed';
 import type { FileModel, FunctionModel } from './model';
 import type { Project } from './project';
 import type { Frame, Run } from './run';
+import { handedAs } from './spare';
 import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from './syntax';
 import type { Value } from './value';
 
@@ -26,7 +27,9 @@ export function networksPassed(
   for (const parameter of parametersOf(model)) {
     if (!mayBeNetwork(parameter, text)) continue;
     const network = networkOf(parameter.name, passedAs(parameter.name, model, MAX_LEVELS), frame, run);
-    if (network) found.set(parameter.name, network);
+    if (!network) continue;
+    handedAs(parameter, network);
+    found.set(parameter.name, network);
   }
   return found;
 

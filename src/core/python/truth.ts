@@ -3,6 +3,7 @@ import { equal, valueOf } from '../tensor/dim';
 import { isSetLater } from './attributes';
 import { isInstance } from './instances';
 import type { Frame, Run } from './run';
+import { isSpare } from './spare';
 import { type LoopPass, possible } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { FROM_ZERO, type IntValue, type Value } from './value';
@@ -67,7 +68,10 @@ export function truthOfValue(value: Value): boolean | null {
 
 /** The answer if it is the same for all that the value may be here. */
 function decided(value: Value, frame: Frame, test: (value: Value) => boolean | null): boolean | null {
-  const answers = possible(value, frame.state.path).map((option) => test(option.value));
+  const options = possible(value, frame.state.path);
+  // A constructor makes layers for what it is handed; what its methods do without it is another way.
+  if (!frame.building && options.some((option) => isSpare(option.value))) return null;
+  const answers = options.map((option) => test(option.value));
   const [first] = answers;
   return first !== undefined && answers.every((a) => a === first) ? first : null;
 }

@@ -49,6 +49,20 @@ ${call.map((line) => `        ${line}\n`).join('')}`;
 
 const PROJECT = ['return self.fc(x)'];
 
+/** A network that whoever makes the module hands over, or not. */
+const handedOver = (made: string, ...body: readonly string[]): string => `${HEAD}
+class Model(nn.Module):
+    def __init__(self, net=None):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x, n):
+        u = x.unsqueeze(1).repeat(1, n, 1)
+${body.map((line) => `        ${line}\n`).join('')}
+def test():
+    ${made}
+`;
+
 describe('messages say under which conditions', () => {
   const check = (title: string, text: string, expected: RegExp): void => {
     it(title, async () => {
@@ -77,6 +91,35 @@ describe('messages say under which conditions', () => {
     'a called function projects',
     layers(['return self.layer(u, mask)'], ['if mask is not None:', '    return self.fc(x)', 'return x']),
     /before `self\.fc` \(on some paths\), which/,
+  );
+  const optional = ['if self.net is not None:', '    u = self.net(u)', 'return u'];
+  check(
+    'a network is there that a test alone hands over',
+    handedOver('Model(nn.Linear(16, 8))', ...optional),
+    /before `self\.net` \(when self\.net is not None\), which/,
+  );
+  check(
+    'one of several that are handed over is there',
+    handedOver('Model(nn.Linear(16, 8)), Model(nn.Sequential(nn.Linear(16, 8), nn.ReLU()))', ...optional),
+    /before `self\.net` \(when self\.net is not None, on some paths\), which/,
+  );
+  check(
+    'a network is there that callers of a function hand over',
+    `${HEAD}
+def score(x, n, net=None):
+    u = x.unsqueeze(1).repeat(1, n, 1)
+    return net(u) if net else u
+
+def test(options, x):
+    options.update({'net': nn.Linear(16, 8)})
+    print(score(x, 4, **options))
+`,
+    /before `net` \(when net\), which/,
+  );
+  check(
+    'none, where nothing asks for the network that is handed over',
+    handedOver('Model(nn.Linear(16, 8))', 'return self.net(u)'),
+    /before `self\.net`, which/,
   );
   check(
     'none, where it projects on both',
