@@ -44,7 +44,8 @@ export function copies(match: Match): string {
   if (replica.map.kind === 'indexed') return `once per entry of \`${short(replica.map.index)}\``;
   const ratio = replica.ratio && !isOne(replica.ratio) ? factors([match.named(replica.ratio)]) : null;
   const own = isPart(replica.mapText, ratio) ? ratio : (replica.mapText ?? ratio);
-  const text = own === null || own.includes('?') ? (replica.listed?.times ?? null) : own;
+  // How long a list has become says how many copies there are of all that it holds.
+  const text = replica.listed?.times ?? (own?.includes('?') ? null : own);
   return text === null ? UNCOUNTED : `\`${short(text)}\` times`;
 }
 

@@ -151,6 +151,21 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /copied `x\.shape\[1\]` times/,
   },
+  'a count of each that a loop lists, not the length of the list': {
+    init: ['self.fc = nn.Linear(16, 8)'],
+    forward: [
+      'states = []',
+      'for row, n in enumerate(counts):',
+      '    states += [x[row]] * n',
+      'states = torch.stack(states, 0)',
+      'rows, length, _ = states.size()',
+      'return self.fc(states), rows',
+    ],
+    signature: 'x, counts',
+    rule: 'IKB102',
+    level: 'warning',
+    message: /^`x\[row\]` is copied `n` times before/,
+  },
   'no count where sizes that are unpacked stand before the others': {
     init: ['self.fc = nn.Linear(16, 8)'],
     forward: [
