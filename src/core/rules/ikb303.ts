@@ -7,7 +7,7 @@ export const ikb303: Rule = {
   summary: 'A cast, normalization or activation on an expanded view',
   level: 'warning',
   docs: {
-    what: 'Finds an operator that runs element by element on an expanded view whose consumer would have read the view as it is.',
+    what: 'Finds an operator that runs element by element, or row by row, on an expanded view whose consumer would have read the view as it is.',
     why: 'The operator writes every copy. In front of the expand it computes the same values once.',
     example: 'm = memory.expand(batch, -1, -1).to(torch.bfloat16)\ny = torch.bmm(q, m)',
     useInstead: 'm = memory.to(torch.bfloat16).expand(batch, -1, -1)\ny = torch.bmm(q, m)',
@@ -19,7 +19,7 @@ export const ikb303: Rule = {
   },
   match: (match) => match.code === 'IKB303',
   message(match) {
-    return `${sourceText(match)} is expanded ${copies(match)} and then written by an element-wise operator before ${sinkText(match)}${when(match)}; that operator can run before the expand${costText(match)}`;
+    return `${sourceText(match)} is expanded ${copies(match)} and then written by an operator that works row by row before ${sinkText(match)}${when(match)}; that operator can run before the expand${costText(match)}`;
   },
   rewrites: [{ id: 'before-expand', title: 'Run the operator before the expand' }],
 };
