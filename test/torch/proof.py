@@ -1,10 +1,10 @@
-"""Proves rewrites numerically. Reads JSON lines on stdin: {"name", "before", "after", "proof", "memory"}, the texts of a
+"""Proves rewrites numerically. Reads JSON lines on stdin: {"name", "before", "after", "proof", "autocast"}, the texts of a
 file before and after its rewrite and of its proof, and prints per line {"name", "problems", "peaks", "samples"}.
 
 The proof has build(module), which makes the callable under test, and samples(), which yields (title, arguments). Every
-sample is run in fp32 and bf16, forward and backward, and compared with the original run in fp64: the rewrite may not be
-further from it than the original by more than reassociation explains. A proof of a rewrite that widens a parameter also
-has narrow(gradient), which takes the new part away.
+sample is run in fp32 and bf16 (and, for a case with "autocast", in fp32 under it), forward and backward, and compared with
+the original run in fp64: the rewrite may not be further from it than the original by more than reassociation explains. A
+proof of a rewrite that widens a parameter also has narrow(gradient), which takes the new part away.
 """
 
 import json
@@ -41,7 +41,7 @@ def tensors(value):
     return [t for v in value for t in tensors(v)] if isinstance(value, (list, tuple, type({}.values()))) else []
 
 
-def run(model, arguments, dtype):
+def run(model, arguments, dtype, mixed=False):
     """Outputs, inputs after the call, and gradients of a fixed functional of the outputs."""
     given = [a.detach().to(dtype).requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in arguments]
     if isinstance(model, torch.nn.Module):
@@ -51,7 +51,8 @@ def run(model, arguments, dtype):
         leaves = []
     leaves += [a for a in given if isinstance(a, torch.Tensor) and a.requires_grad]
     torch.manual_seed(7)
-    out = tensors(model(*given))
+    with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+        out = tensors(model(*given))
     loss = sum((o.double() * torch.linspace(-1, 1, o.numel(), dtype=torch.float64).reshape(o.shape)).sum() for o in out if o.requires_grad)
     grads = torch.autograd.grad(loss, leaves, allow_unused=True) if isinstance(loss, torch.Tensor) and loss.requires_grad else []
     return [o.detach() for o in out], [g if g is None else g.detach() for g in grads]
@@ -97,23 +98,29 @@ def prove(case):
     samples = 0
     for title, arguments in proof.samples():
         samples += 1
-        for dtype in (torch.float32, torch.bfloat16):
+        modes = [(torch.float32, False), (torch.bfloat16, False)] + [(torch.float32, True)] * case.get("autocast", False)
+        for dtype, mixed in modes:
+            rounding = torch.bfloat16 if mixed else dtype
+            what = f"{title} {'autocast' if mixed else dtype}"
             rounded = [a.to(dtype) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in arguments]
             exact_model = make(before)
             if isinstance(exact_model, torch.nn.Module):
                 exact_model.to(dtype)
             exact, exact_grads = run(exact_model, rounded, torch.float64)
-            got = []
+            got, errors = [], []
             for module in (before, after):
                 try:
-                    got.append(run(make(module), rounded, dtype))
+                    got.append(run(make(module), rounded, dtype, mixed))
                 except Exception as error:
-                    problems.append(f"{title} {dtype}: {module.__name__} raises {error!r}")
+                    errors.append(f"{what}: {module.__name__} raises {error!r}")
+            # Some models do not run under autocast at all.
+            if not (mixed and len(errors) == 2):
+                problems += errors
             if len(got) == 2:
                 (b, bg), (a, ag) = got
                 ag = ag if narrow is None else [narrow(g) for g in ag]
-                compare(f"{title} {dtype} output", b, a, exact, dtype, problems)
-                compare(f"{title} {dtype} gradient", bg, ag, exact_grads, dtype, problems)
+                compare(f"{what} output", b, a, exact, rounding, problems)
+                compare(f"{what} gradient", bg, ag, exact_grads, rounding, problems)
     if samples == 0:
         problems.append("the proof yields no sample")
     if hasattr(proof, "large"):

@@ -7,6 +7,8 @@ export interface Claim {
   readonly after: string;
   /** Text of the proof: build(module), samples(), and large() where peaks are to be measured. */
   readonly proof: string;
+  /** Is it to be proved under `torch.autocast`, too? */
+  readonly autocast?: boolean;
 }
 
 export interface Proof {

@@ -10,7 +10,7 @@ async function claims(): Promise<readonly Claim[]> {
     for (const { finding, rewrite, text } of await rewritesOf(case_.bad)) {
       const name = `${finding.rule} ${case_.name}: ${rewrite.id} (${rewrite.tier})`;
       if (text !== null && finding.rule === case_.rule) {
-        found.set(name, { name, before: case_.bad, after: text, proof: case_.proof });
+        found.set(name, { name, before: case_.bad, after: text, proof: case_.proof, autocast: true });
       }
     }
   }
@@ -18,7 +18,7 @@ async function claims(): Promise<readonly Claim[]> {
 }
 
 describeTorch('rewrites compute the same', () => {
-  it('each in fp32 and bf16, forward and backward, at all sizes', async function () {
+  it('each in fp32, in bf16 and under autocast, forward and backward, at all sizes', async function () {
     this.timeout(300_000);
     const proofs = proveAll(await claims());
     assert.ok(proofs.length >= 20, `only ${proofs.length} rewrites`);

@@ -6,6 +6,7 @@ import { type Node, childOf, textOf } from '../python/syntax';
 import { type Call, callOf, isInPlaceModule, unwrap } from './expression';
 import { indexOf, perNode } from './file-index';
 import { visit } from './names';
+import { VIEWS, VIEW_ATTRIBUTES } from './shared-memory';
 
 export interface Alias {
   readonly path: string;
@@ -19,14 +20,15 @@ export interface Alias {
 
 type Shared = Omit<Alias, 'at'>;
 
-/** They give a view, some only where nothing must be copied; methods of tensors and functions of torch. */
-const VIEWS =
-  /^(view|reshape|contiguous|(un)?squeeze|(un)?flatten|ravel|transpose|permute|swap(axes|dims)|move(dim|axis)|t|adjoint|expand|expand_as|broadcast_to|broadcast_tensors|view_as|view_as_real|view_as_complex|reshape_as|narrow|select|diagonal|unfold|as_strided|alias|split|split_with_sizes|tensor_split|[hvd]split|chunk|unbind|detach|to|float|double|half|bfloat16|type|type_as|cpu|cuda|pin_memory|numpy|conj|resolve_(conj|neg)|positive|requires_grad_|values|items|get|pop|copy|tolist|__getitem__|__iter__)$/;
 /** Functions that may give what they are given. */
 const PASSING = /^(as_tensor|asarray|atleast_[123]d|from_numpy|\w*dropout\w*|tree_map|real|identity)$/;
 const BUILTINS = /^(list|tuple|dict|set|iter|next|reversed|sorted|zip|enumerate|map|filter|max|min|partial)$/;
 /** Modules that give what they are given, or a view of it, in evaluation. */
 const MODULES = /(^|\.)(Identity|\w*Dropout\w*|DropPath|StochasticDepth|Flatten|Unflatten)$/;
+/** They give all tensors of a module: `self.parameters()`. */
+const WALKS = /^((named_)?(parameters|buffers)|state_dict)$/;
+/** Stands behind the name of the module for whatever it holds. */
+const ALL = '.*';
 /** What is read of a tensor that is not its numbers. */
 const FACTS = /^(shape|dtype|device|ndim|is_\w+|layout|requires_grad|grad|grad_fn|names)$/;
 const PLAIN = /^(slice|integer|none|ellipsis|unary_operator|string)$/;
@@ -37,6 +39,9 @@ const LIBRARY = /^(torch|nn|F|functional|np|numpy|(torch\.)?nn\.functional|torch
 /** The names in a function that may share memory with the tensor of this name, itself not among them. */
 export function aliasesOf(root: string, scope: Node): readonly Alias[] {
   const found = new Map<string, Alias>([[root, { path: root, holds: false, sure: true, at: 0 }]]);
+  const around = root.split('.').slice(0, -1);
+  const walked = around.map((_, i) => `${around.slice(0, i + 1).join('.')}${ALL}`);
+  for (const path of walked) found.set(path, { path, holds: true, sure: false, at: 0 });
   const given = assignmentsIn(scope);
   for (let size = 0; size < found.size;) {
     size = found.size;
@@ -45,7 +50,7 @@ export function aliasesOf(root: string, scope: Node): readonly Alias[] {
       if (from && !found.has(to)) found.set(to, { path: to, holds: holds || from.holds, sure: sure && from.sure, at });
     }
   }
-  found.delete(root);
+  for (const path of [root, ...walked]) found.delete(path);
   return [...found.values()];
 }
 
@@ -139,6 +144,9 @@ const unsure = (shared: readonly Shared[]): readonly Shared[] => shared.map((one
 /** The names whose memory an expression may hold. */
 function sharedBy(expression: Node): readonly Shared[] {
   const node = unwrap(expression);
+  const attribute = node.kind === 'attribute' ? childOf(node, 'attribute') : null;
+  const object = attribute && VIEW_ATTRIBUTES.test(textOf(attribute)) ? childOf(node, 'object') : null;
+  if (object) return sharedBy(object);
   const path = pathOf(node);
   if (path !== null) return [{ path, holds: false, sure: true }];
   const call = callOf(node);
@@ -176,6 +184,8 @@ function sharedBy(expression: Node): readonly Shared[] {
 
 function sharedByCall(call: Call): readonly Shared[] {
   const { receiver, method, name } = call;
+  const walked = WALKS.test(method) && receiver ? pathOf(receiver) : null;
+  if (walked !== null) return [{ path: `${walked}${ALL}`, holds: false, sure: false }];
   const given = (childOf(call.node, 'arguments')?.children ?? []).flatMap((one) =>
     sharedBy(one.kind === 'keyword_argument' ? (childOf(one, 'value') ?? one) : one),
   );

@@ -4,6 +4,7 @@
  */
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import { type Call, callOf, isInPlaceModule } from './expression';
+import { VIEWS } from './shared-memory';
 
 /** Every use of a name as a variable inside `within` (nested functions included), in the order of the text. */
 export function occurrences(within: Node, name: string): readonly Node[] {
@@ -115,12 +116,18 @@ const getsInPlace = ({ name, positional: [, member] }: Call): boolean =>
 const IN_PLACE =
   /^(add|sub|mul|div|pow|copy|zero|fill|clamp|clip|relu|sigmoid|tanh|exp|log|neg|abs|sqrt|normal|uniform|(masked|index)_(fill|copy|add|put|scatter)|scatter(_add)?|set|resize)_$/;
 
+/** Is what stands around a value a part or a view of it: `x[i]`, `x.a`, `x.detach()`? */
+function isPartOf(value: Node): boolean {
+  const { parent, field } = value;
+  if (parent?.kind === 'call' && field === 'function' && value.kind === 'attribute')
+    return VIEWS.test(textOf(childOf(value, 'attribute') ?? value)) && /^(value|object)$/.test(parent.field ?? '');
+  return (parent?.kind === 'subscript' || parent?.kind === 'attribute') && field !== 'subscript';
+}
+
 /** `x[i] = ..`, `x.a = ..`, `x += ..`, `x.add_(..)`, `f(out=x)`, `relu_(x)`, `f(x, inplace=True)`: the value may change. */
 export function isMutation(occurrence: Node): boolean {
   let at = occurrence;
-  while (at.parent && (at.parent.kind === 'subscript' || at.parent.kind === 'attribute') && at.field !== 'subscript') {
-    at = at.parent;
-  }
+  while (at.parent && isPartOf(at)) at = at.parent;
   const { parent } = at;
   if (!parent) return false;
   if (parent.kind === 'augmented_assignment' && at.field === 'left') return true;

@@ -8,6 +8,7 @@ import { callOf } from './expression';
 import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';
 import { refuse } from './refusal';
+import { type NamedSet, setUnder } from './set-by-name';
 import { LETTER, placesOf } from '../python/words';
 
 /** What changes the stages of a container. */
@@ -26,12 +27,19 @@ export function requireUntouched(file: SourceFile, of: string, text: string, own
     if (what === 'set' && around !== null && isOwn(around, owners)) continue;
     refuse(`line ${lineOf(attribute)}${of} ${VERBS[what]} \`${textOf(attribute)}\``);
   }
-  for (const string of stringsOf(file, name)) {
+  const strings = stringsOf(file, name);
+  for (const string of strings) {
     const call = string.parent?.parent ? callOf(string.parent.parent) : null;
-    const set = call && SETTERS.has(call.method);
+    const set = call && (SETTERS.has(call.method) || (GETTERS.has(call.method) && isTouched(call.node, name)));
     const item = string.parent?.kind === 'subscript' && TABLE.test(textOf(childOf(string.parent, 'value') ?? string));
     if (set || item) refuse(`line ${lineOf(string)}${of} may put another module in the place of \`${text}\``);
   }
+  const isOfOthers = ({ node, object }: NamedSet): boolean => {
+    const around = object && textOf(object) === 'self' ? enclosing(node, 'class_definition') : null;
+    return around !== null && !owners.includes(around) && isOwn(around, owners);
+  };
+  const set = setUnder(file, name, strings.length > 0, (one) => !isOfOthers(one));
+  if (set) refuse(`line ${lineOf(set.node)}${of} may put another module in the place of \`${text}\``);
   const nameless = namelessOf(file);
   if (nameless)
     refuse(`line ${lineOf(nameless)}${of} replaces modules without naming them, \`${text}\` perhaps among them`);
@@ -122,6 +130,10 @@ function touchesOf(file: SourceFile, name: string): readonly Touch[] {
   touches.set(name, found);
   return found;
 }
+
+/** `getattr(m, 'fc').forward = f` */
+const GETTERS = new Set(['getattr', 'get_submodule']);
+const isTouched = (read: Node, name: string): boolean => touched(read, name) !== null;
 
 /** What the text around `x.fc` does to it, null for a mere read. */
 function touched(attribute: Node, name: string): TouchKind | null {

@@ -13,7 +13,7 @@ export const ikb103: Rule = {
       'u = user.repeat_interleave(n, dim=0)           # [B, Ku, D], n copies of each user\ne = torch.cat([u, cand], dim=1)               # [B, Ku + Kc, D]\ny = self.w @ e                                # [M, Ku + Kc] @ [B, Ku + Kc, D]',
     useInstead: 'ku = user.shape[1]\ny = (self.w[:, :ku] @ user).repeat_interleave(n, dim=0) + self.w[:, ku:] @ cand',
     fixSafety:
-      'Same result up to the order of floating-point additions. Sizes that do not fit, an error of `cat`, broadcast where one of them is 1. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
+      'Same result up to the order of floating-point additions. In half precision, and under `torch.autocast`, each part is rounded before the parts are added, where one product is rounded once. Sizes that do not fit, an error of `cat`, broadcast where one of them is 1. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
     limits:
       'Silent where the weight has a batch axis of its own, where the concatenation is not on the contracted axis, or where the index is not known to take rows several times. Below about three copies per row the split does not pay: two small products replace one.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],

@@ -19,7 +19,7 @@ export const ikb304: Rule = {
     useInstead:
       'd = x.shape[-1]\na = F.linear(x, self.lin.weight[:, :d])\nb = F.linear(x, self.lin.weight[:, d:], self.lin.bias)\ne = a[src] + b[dst]',
     fixSafety:
-      'Same result up to the order of additions. Pays when edges outnumber nodes by more than about 3; the number is not known to the analysis, so it is a suggestion.',
+      'Same result up to the order of additions. In half precision, and under `torch.autocast`, each part is rounded before the parts are added, where one product is rounded once. Pays when edges outnumber nodes by more than about 3; the number is not known to the analysis, so it is a suggestion.',
     limits:
       'How many edges and nodes there are is not in the text: with fewer than about three edges per node the rewrite is slower. Silent where an index is a permutation, a top-k or a batch of seeds.',
     references: ['https://pytorch.org/docs/stable/generated/torch.nn.Linear.html'],

@@ -46,6 +46,42 @@ describe('rewrites: a layer that is not what its name says', () => {
   check('setattr', outside("setattr(m, 'fc', nn.Tanh())"), refused(/may put another module/));
   for (const table of ['m.__dict__', 'self.__dict__', 'vars(m)'])
     check(table, outside(`${table}["fc"] = nn.Tanh()`), refused(/may put another module/));
+  const byName = (line: string): Model => ({
+    head: ["NAME = 'fc'"],
+    tail: ['def build(m, kind):', `    ${line}`, '    return m'],
+  });
+  for (const line of [
+    "setattr(m, 'f' + 'c', nn.Tanh())",
+    "setattr(m, f'{kind}c', nn.Tanh())",
+    "setattr(m, '%sc' % kind, nn.Tanh())",
+    "setattr(m, ''.join(['f', 'c']), nn.Tanh())",
+    'setattr(m, NAME, nn.Tanh())',
+    "m.add_module('{}c'.format(kind), nn.Tanh())",
+    "m.__setattr__('f' 'c', nn.Tanh())",
+    "m._modules['f' + 'c'] = nn.Tanh()",
+    "m.__dict__['_modules'][f'f{kind}'] = nn.Tanh()",
+    "delattr(m, 'f' + kind)",
+    "getattr(m, 'fc').forward = torch.tanh",
+    "getattr(m, 'fc').register_forward_hook(print)",
+  ])
+    check(line, byName(line), refused(/may put another module/));
+  for (const line of [
+    "setattr(m, f'layer{kind}', nn.Tanh())",
+    "setattr(m, 'lr_' + kind, 3)",
+    "print(getattr(m, 'fc').weight)",
+    'print(vars(m)[kind])',
+  ])
+    check(line, byName(line), safe);
+  check(
+    'a name that is put together for its own class',
+    made(LAYER, "setattr(self, 'f' + 'c', nn.Tanh())"),
+    refused(/may put another module/),
+  );
+  check(
+    'and for another one',
+    { tail: ['class C(nn.Module):', ...init("setattr(self, 'f' + 'c', nn.Tanh())").map((l) => `    ${l}`)] },
+    safe,
+  );
   check('object.__setattr__', outside("object.__setattr__(m, 'fc', print)"), refused(/may put another module/));
   const walk = (change: string): Model => ({
     tail: ['def wrap(m):', '    for name, child in m.named_children():', `        ${change}`, '    return m'],
