@@ -54,7 +54,7 @@ export function adviceMatch(
     attention: event.kind === 'attention' ? attentionOf(event) : null,
     product: null,
     why,
-    cost: { bytes: null, flops: ZERO, bytesText: '?', flopsText: '0', itemSize: null, ratio: null },
+    cost: { bytes: null, flops: ZERO, bytesText: '?', flopsText: '0', itemSize: null, ratio: null, contracted: null },
     facts: {
       inPlace: [],
       effects: [],

@@ -226,7 +226,7 @@ function matchOf(
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     why: null,
-    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio },
+    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio, contracted },
     facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
     when: shown,
     partly: shown.length < when.length || [...path.map(({ node }) => node), call].some((at) => at && isLeftBefore(at)),

@@ -6,9 +6,11 @@ import { hasWord, placesOf } from '../python/words';
 export interface Listed {
   readonly text: string | null;
   readonly times: string | null;
+  /** Other things may be listed beside it, or in each pass of a loop. */
+  readonly isOneOfMany: boolean;
 }
 
-const NOTHING: Listed = { text: null, times: null };
+const NOTHING: Listed = { text: null, times: null, isOneOfMany: true };
 
 /** Of `torch.stack(..)` and its like; null for any other expression. */
 export function listedIn(origin: Node): Listed | null {
@@ -23,10 +25,10 @@ function fromList(given: Node): Listed {
   const [left, right] = [childOf(given, 'left'), childOf(given, 'right')];
   if (given.kind !== 'binary_operator' || !left || !right) {
     const first = /^(list|tuple)/.test(given.kind) ? given.children[0] : undefined;
-    return { text: first ? nameOf(first) : null, times: null };
+    return { text: first ? nameOf(first) : null, times: null, isOneOfMany: false };
   }
   const operator = given.children.find((c) => c.field === 'operator');
-  if (operator && textOf(operator) === '+') return { ...fromList(left), times: null };
+  if (operator && textOf(operator) === '+') return { ...fromList(left), times: null, isOneOfMany: true };
   const [list, count] = /^(list|tuple)$/.test(right.kind) ? [right, left] : [left, right];
   return { ...fromList(list), times: list.children.length === 1 ? textOf(count) : null };
 }
@@ -40,7 +42,7 @@ function fromName(name: Node): Listed {
   const loop = enclosing(fill.value, 'for_statement', 'while_statement');
   const variables = loop?.kind === 'for_statement' ? (childOf(loop, 'left') ?? null) : null;
   const isOwn = text !== null && variables !== null && namesIn(variables).some((variable) => hasWord(text, variable));
-  return { text, times: !loop || isOwn ? times : null };
+  return { text, times: !loop || isOwn ? times : null, isOneOfMany: loop !== null };
 }
 
 const namesIn = (node: Node): readonly string[] =>

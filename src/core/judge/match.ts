@@ -228,6 +228,8 @@ export interface MatchCost {
   readonly itemSize: number | null;
   /** Ratio of copies to sources, over all the axes that one expression copies along. */
   readonly ratio: Dim;
+  /** Size of what was copied along the axis that the product sums over. */
+  readonly contracted: Dim;
 }
 
 /** What guards need. Each list is empty when there is nothing to object to. */

@@ -1,7 +1,9 @@
 /** From a match to what the benchmark can measure of it: the operator, and its sizes by the benchmark's own names. */
 import type { BenchHint } from '../finding';
-import type { AttentionFacts, FormBlock, Match } from '../judge/match';
-import { type Dim, add, multiply, ZERO } from '../tensor/dim';
+import { DEFAULT_ITEM_SIZE } from '../cost/cost';
+import { joinedAlong } from '../judge/joined';
+import type { AttentionFacts, FormBlock, Match, ReplicaFact } from '../judge/match';
+import { type Dim, add, constant, divide, multiply, ZERO } from '../tensor/dim';
 
 /** Blocks that the bundled kernels take. More were written by a program, and each finding among them would look through them all. */
 export const MOST_BLOCKS = 64;
@@ -11,7 +13,9 @@ export function benchHint(match: Match): BenchHint | null {
   const [replica] = match.replicas;
   if (!replica) return null;
   const number = match.size;
-  const rows = { B: number(replica.extent), U: number(replica.source) };
+  // Of a list that a loop fills, each pass may list another tensor.
+  const isOne = replica.listed?.isOneOfMany !== true;
+  const rows = { B: number(replica.extent), U: isOne ? number(replica.source) : null };
   const M = number(match.sink.outWidth);
   switch (match.code) {
     case 'IKB101':
@@ -19,7 +23,11 @@ export function benchHint(match: Match): BenchHint | null {
     case 'IKB104':
     case 'IKB304': {
       const { Ku, Kc } = widths(match);
-      return { op: 'concat-linear', dims: { ...rows, Ku: number(Ku), Kc: number(Kc), M } };
+      const { B, U } = rowsRead(match, replica);
+      return {
+        op: 'concat-linear',
+        dims: { B: number(B), U: isOne ? number(U) : null, Ku: number(Ku), Kc: number(Kc), M },
+      };
     }
     case 'IKB103': {
       const { Ku, Kc } = widths(match);
@@ -35,12 +43,22 @@ export function benchHint(match: Match): BenchHint | null {
   }
 }
 
-/** Of the replicated blocks and of the others. A replica alone has no others. */
-function widths({ form }: Match): { readonly Ku: Dim; readonly Kc: Dim } {
+/** All rows that the layer reads of the copies, and those that were copied: all axes of the tensor but the one that is summed over. */
+function rowsRead({ cost, named }: Match, { extent, source }: ReplicaFact): { readonly B: Dim; readonly U: Dim } {
+  const rows = divide(cost.bytes, multiply(named(cost.contracted), constant(cost.itemSize ?? DEFAULT_ITEM_SIZE)));
+  const ratio = named(cost.ratio);
+  return { B: rows, U: ratio ? divide(rows, ratio) : multiply(divide(rows, named(extent)), named(source)) };
+}
+
+/** Of the replicated blocks and of the others. A replica alone has no others, and rows among others are read as they are alone. */
+function widths(match: Match): { readonly Ku: Dim; readonly Kc: Dim } {
+  const { code, form, cost } = match;
   const blocks = form?.blocks ?? [];
   const isReplicated = ({ terms }: FormBlock) => terms.every(({ replicated }) => replicated);
   const total = (list: readonly FormBlock[]): Dim => list.reduce<Dim>((sum, { width }) => add(sum, width), ZERO);
   if (blocks.length === 0) return { Ku: null, Kc: ZERO };
+  if (code === 'IKB102' && form && form.axis !== null)
+    return { Ku: cost.contracted, Kc: joinedAlong(match) === null ? ZERO : null };
   if (blocks.length > MOST_BLOCKS) return { Ku: null, Kc: null };
   return { Ku: total(blocks.filter(isReplicated)), Kc: total(blocks.filter((block) => !isReplicated(block))) };
 }

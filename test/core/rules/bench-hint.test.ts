@@ -48,6 +48,74 @@ describe('bench hints', () => {
 `,
     ));
 
+  const token = (shape: string, items: string): string => `class C(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(${shape}))
+        self.fc = nn.Linear(512, 64)
+
+    def forward(self):
+        tokens = self.token.expand(1024, -1, -1)
+        return self.fc(torch.cat([tokens, torch.zeros(${items})], dim=1))
+`;
+
+  it('measure the copied rows alone where they stand among other rows', () =>
+    check(
+      'IKB102',
+      { op: 'concat-linear', dims: { B: 1024, U: 1, Ku: 512, Kc: 0, M: 64 } },
+      token('1, 1, 512', '1024, 20, 512'),
+    ));
+
+  it('count every row that is copied', () =>
+    check(
+      'IKB102',
+      { op: 'concat-linear', dims: { B: 4096, U: 4, Ku: 512, Kc: 0, M: 64 } },
+      token('1, 4, 512', '1024, 20, 512'),
+    ));
+
+  it('count the rows of a copied sequence', () =>
+    check(
+      'IKB102',
+      { op: 'concat-linear', dims: { B: 20480, U: 320, Ku: 512, Kc: 0, M: 64 } },
+      `def f():
+    fc = nn.Linear(512, 64)
+    user = torch.zeros(16, 20, 512).repeat_interleave(64, dim=0)
+    return fc(user)
+`,
+    ));
+
+  it('count the copied rows of all axes along which one expression copies', () =>
+    check(
+      'IKB101',
+      { op: 'concat-linear', dims: { B: 640, U: 1, Ku: 512, Kc: 256, M: 64 } },
+      `def f():
+    fc = nn.Linear(768, 64)
+    user, cand = torch.zeros(1, 1, 512), torch.zeros(32, 20, 256)
+    return fc(torch.cat([user.expand(32, 20, -1), cand], dim=-1))
+`,
+    ));
+
+  it('do not count users of whom a loop lists one in each pass', () => {
+    const source = `import torch
+from torch import nn
+
+
+class C(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decoder = nn.MultiheadAttention(64, 4)
+
+    def forward(self, x, y, counts):
+        rows = []
+        for b, n in enumerate(counts):
+            rows += [x[b]] * n
+        rows = torch.stack(rows, 0)
+        return self.decoder(y, rows, rows)
+`;
+    const [finding] = engine.check('a.py', source).findings;
+    assert.deepEqual(finding?.bench?.dims, { B: null, U: null, Q: null, S: null, H: null, Hkv: null, D: null });
+  });
+
   it('find the columns of a linear compression', () =>
     check(
       'IKB103',
