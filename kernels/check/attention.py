@@ -241,6 +241,10 @@ def edge_shapes(count):
         "dtype": [torch.bfloat16, torch.float16],
     }
     decks = {name: itertools.cycle(rng.sample(values, len(values))) for name, values in sizes.items()}
+    # Many short units on every multiprocessor.
+    for dtype, width in itertools.product(sizes["dtype"], (64, 128)):
+        yield Shape(batch=300, users=300, queries=1, keys=15, heads=6, key_heads=2, width=width, dtype=dtype)
+        yield Shape(batch=2000, users=1000, queries=3, keys=100, heads=6, key_heads=2, width=width, dtype=dtype)
     for _ in range(count):
         pick = {name: next(deck) for name, deck in decks.items()}
         for name, values in sizes.items():

@@ -75,8 +75,8 @@ IKBO_DEVICE void scale_row(float (&o)[Count], int h, float factor) {
     }
 }
 
-// O times the rows' weights into 64 rows of shared memory, swizzled, a half of 64 columns every 8 KB; then visible to copies
-// once all threads have passed a barrier.
+// O times the rows' weights into 64 rows of shared memory, swizzled, a half of 64 columns every 8 KB. Not visible to copies yet: that takes
+// a fence, by every thread before the barrier behind which one stores, or by that one thread behind it.
 template <typename T, int Count>
 IKBO_DEVICE void stage_rows(const float (&o)[Count], const float (&weight)[2], uint32_t staging, int thread) {
     const int row = thread / 32 * 16 + thread % 16, half_chunk = thread / 16 % 2;

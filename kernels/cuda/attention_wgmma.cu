@@ -126,6 +126,7 @@ struct Block {
             p.lse[head * p.queries + query] = keys == 0 ? -INFINITY : (reference[h] + ptx::lg2(total)) * kLn2;
         }
         stage_rows<T>(o, weight, shared + kQ, thread);
+        ptx::fence_shared_for_copies();
         __syncthreads();
         if (thread == 0) {
             for (int h = 0; h < kHalves; ++h)

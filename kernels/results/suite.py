@@ -54,7 +54,8 @@ def programs(build, delay):
         return ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *test, f"--gtest_filter={tests}"], {}
 
     listed = subprocess.run([test[0], "--gtest_list_tests", "--gtest_filter=CudaAttention.*"], capture_output=True, text=True, check=True).stdout
-    alone = ["CudaAttention." + line.strip() for line in listed.splitlines() if line.startswith("  ")]
+    # Racecheck takes no order from readers who meet before one of them arrives (checks/racecheck-meet.cu), and there reports the table of units.
+    alone = ["CudaAttention." + line.strip() for line in listed.splitlines() if line.startswith("  ") and line.strip() != "ManyShortUnits"]
     wanted = {f"racecheck-{name}": sanitizer("racecheck", name) for name in (*alone, "Attention.KeyCounts", "Attention.Maps", "Attention.Ragged")}
     wanted |= {f"racecheck-{name}": sanitizer("racecheck", SELECTIONS[name]) for name in ("LinearCompression", "ConcatLinear")}
     wanted |= {f"{tool}-{name}": sanitizer(tool, tests) for tool in ("memcheck", "initcheck", "synccheck") for name, tests in SELECTIONS.items()}

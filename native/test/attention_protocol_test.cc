@@ -317,6 +317,13 @@ TEST(AttentionProtocol, IsRight) {
             ASSERT_EQ(Attention(build, some_tiles(seed, build.tile_units(), build.stores ? 1 : 0)).protocol.check(seed), "") << seed;
 }
 
+// The table of units several times over, by units of one block of keys, with and without warpgroups that have no rows.
+TEST(AttentionProtocol, IsRightForManyShortUnits) {
+    for (const AttentionBuild &build : kBuilds)
+        for (int units = 1; units <= build.tile_units(); ++units)
+            ASSERT_EQ(Attention(build, std::vector<Tile>(20, {1, units})).protocol.check(units), "") << units;
+}
+
 TEST(AttentionProtocol, FindsMistakes) {
     for (const AttentionBuild &build : kBuilds)
         for (const int blocks : {0, 1}) {
