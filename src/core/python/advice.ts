@@ -1,18 +1,23 @@
 /** Products without a copy that run slower than they need to, as far as the text says so. */
-import { valueOf } from '../tensor/dim';
-import { knownAxis } from '../tensor/shape';
+import { type Dim, valueOf } from '../tensor/dim';
+import { knownAxis, rankOf } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { argument, asDim, nodeAt } from './access';
 import type { Applied } from './applied';
 import type { Advice, Operand, Unfused } from './run';
 import { textOf } from './syntax';
-import type { LayerValue } from './value';
+import type { LayerValue, Value } from './value';
 
-/** A concatenation whose width may be worth padding. */
-export function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null {
+/** A concatenation whose width may be worth padding. `axis`: of a weight that no layer holds, the one of its columns. */
+export function widthAdvice(
+  t: Tensor,
+  layer: LayerValue | null,
+  weight: Value | null | undefined,
+  axis: number,
+): Advice | null {
   const node = t.place ? nodeAt(t.place) : null;
   const fn = node?.kind === 'call' ? textOf(node).slice(0, 24) : '';
-  const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : null;
+  const stated = layer ? asDim(argument(layer.args, 0, 'in_features')) : columnsOf(weight, axis);
   const own = knownAxis(t.shape, -1)?.dim ?? null;
   const size = valueOf(stated) === null ? own : stated;
   return node && size && /^(torch\.)?(cat|concat|concatenate)\(/.test(fn)
@@ -25,6 +30,12 @@ export function widthAdvice(t: Tensor, layer: LayerValue | null): Advice | null 
       }
     : null;
 }
+
+/** How many numbers of each row a parameter of two axes is multiplied by. */
+const columnsOf = (weight: Value | null | undefined, axis: number): Dim =>
+  weight?.kind === 'tensor' && weight.content === 'parameter' && rankOf(weight.shape) === 2
+    ? (knownAxis(weight.shape, axis)?.dim ?? null)
+    : null;
 
 /** Made in half precision, a layer takes nothing else: `nn.Linear(a, b, dtype=torch.float16)`, `nn.Linear(a, b).half()`. */
 function isHalf({ args, node }: LayerValue): boolean {

@@ -24,8 +24,7 @@ import { einsum } from './einsum';
 import { type Applied, asHits, emit } from './applied';
 import { recurrentResult } from './recurrent';
 import type { Operand, SinkHit } from './run';
-import type { Value } from './value';
-import { tuple } from './value';
+import { type Value, tuple } from './value';
 
 export function applySink(applied: Applied): Value {
   const { operator, args, run } = applied;
@@ -99,7 +98,7 @@ function linearSink(applied: Applied, input: Tensor | null): Value {
     : weight?.kind === 'tensor'
       ? (knownAxis(weight.shape, 0)?.dim ?? null)
       : null;
-  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width, advice: widthAdvice(t, layer) });
+  emit(applied, 'linear', [rowOperand(applied, t, 0)], { outWidth: width, advice: widthAdvice(t, layer, weight, 1) });
   return projected(t, -1, width, place);
 }
 
@@ -203,6 +202,7 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
   emit(applied, 'matmul', operands, {
     contracted: operands[0] && operands[0].hits.length > 0 ? -1 : contractedRight,
     byWeight: byRightWeight || byLeftWeight,
+    advice: byRightWeight ? widthAdvice(a, null, b, 0) : null,
     outWidth: byLeftWeight ? (knownAxis(a.shape, 0)?.dim ?? null) : (knownAxis(b.shape, -1)?.dim ?? null),
   });
   return productOf(a, b, place);

@@ -6,15 +6,18 @@ import type { Match } from '../judge/match';
 import { type Node, textOf, lineOf } from '../python/syntax';
 import type { Written } from './decompose';
 import { savedWeights } from './conditions';
-import { flat, replace } from './edit';
+import { type Edit, flat, replace } from './edit';
 import { argument, callOf, elements, integer, isView } from './expression';
 import { layerOf } from './layer';
 import { visit } from './names';
+import { parameterOf } from './pad-parameter';
 import { draftFor, finished, otherReader } from './producers';
 import { refuse } from './refusal';
 import { trace } from './trace';
 
 export function padWidth(match: Match): Written {
+  const { module, weight } = match.sink;
+  if (!module && weight !== null) return padParameter(match);
   const layer = layerOf(match);
   const made = match.sink.module?.constructor ?? null;
   const call = made && callOf(made);
@@ -26,14 +29,24 @@ export function padWidth(match: Match): Written {
   const missing = alignment - (width % alignment);
   if (layer.text.includes('[') || layer.stages) refuse('the layer is a stage of a container');
   requireOneUse(match, layer.text);
-  const { cat, list, block } = concatenationOf(match);
-  const zeros = `${block}.new_zeros(*${block}.shape[:-1], ${missing})`;
-  const last = list.children.at(-1) ?? list;
-  const edits = [replace(given, String(width + missing)), { start: last.end, end: last.end, text: `, ${zeros}` }];
+  const { cat, edits: padded } = paddedConcatenation(match, missing);
+  const edits = [replace(given, String(width + missing)), ...padded];
   const columns = `${missing} more column${missing > 1 ? 's' : ''}`;
   return {
     edits: finished(draftFor(cat), edits),
     conditions: [savedWeights(layer.text, columns), ...layer.conditions],
+  };
+}
+
+function padParameter(match: Match): Written {
+  const { size, width, name, unit } = parameterOf(match);
+  const alignment = match.why?.kind === 'width' ? match.why.alignment : null;
+  if (alignment === null || width % alignment === 0) refuse(`\`${name}\` is as wide as it should be`);
+  const missing = alignment - (width % alignment);
+  const { cat, edits } = paddedConcatenation(match, missing);
+  return {
+    edits: finished(draftFor(cat), [replace(size, String(width + missing)), ...edits]),
+    conditions: [savedWeights(name, `${missing} more ${unit}${missing > 1 ? 's' : ''}`)],
   };
 }
 
@@ -47,6 +60,14 @@ function requireOneUse({ sink }: Match, text: string): void {
   });
 }
 
+/** The zeros that meet the new columns, joined with the rest. */
+function paddedConcatenation(match: Match, missing: number): { readonly cat: Node; readonly edits: readonly Edit[] } {
+  const { cat, list, block } = concatenationOf(match);
+  const last = list.children.at(-1) ?? list;
+  const text = `, ${block}.new_zeros(*${block}.shape[:-1], ${missing})`;
+  return { cat, edits: [{ start: last.end, end: last.end, text }] };
+}
+
 function concatenationOf({ origin, sink }: Match): { readonly cat: Node; readonly list: Node; readonly block: string } {
   const call = callOf(origin);
   const list = call ? argument(call, 0, 'tensors') : null;
@@ -57,7 +78,7 @@ function concatenationOf({ origin, sink }: Match): { readonly cat: Node; readonl
   const block = blocks.find(isView);
   if (!block) refuse('no block has a name');
   const made = sink.input ? trace(sink.input) : null;
-  if (made?.value.start !== origin.start) refuse('something stands between the concatenation and the layer');
+  if (made?.value.start !== origin.start) refuse('something stands between the concatenation and the product');
   const draft = draftFor(sink.node);
   const reader = made.definitions.map((definition) => otherReader(draft, definition)).find((found) => found);
   if (reader) refuse(`line ${lineOf(reader)} reads the concatenation too`);
