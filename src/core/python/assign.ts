@@ -23,7 +23,7 @@ import { writtenSlices } from './slice-writes';
 import { either, possible, unknown } from './state';
 import { type Node, childOf, childrenOf, textOf } from './syntax';
 import { writtenByTest } from './tested-writes';
-import { type Value, int, tuple } from './value';
+import { type TupleValue, type Value, int, tuple } from './value';
 
 /** Binds a target: a name, an attribute, an item, or several at once. */
 export function assign(target: Node, value: Value, frame: Frame, run: Run): void {
@@ -86,6 +86,17 @@ function unpack(targets: readonly Node[], value: Value, node: Node, frame: Frame
     unpackShape(targets, value.of, frame, run);
     return;
   }
+  const sizes = value.kind === 'tuple' && star < 0 ? sizesIn(value) : null;
+  const rank = targets.length - (sizes?.others.length ?? 0);
+  if (sizes && rank > 0 && leavesOpen(sizes.of.shape, rank)) {
+    const end = sizes.at + rank;
+    unpackShape(targets.slice(sizes.at, end), sizes.of, frame, run);
+    sizes.others.forEach((other, i) => {
+      const target = targets[i < sizes.at ? i : end + i - sizes.at];
+      if (target) assign(target, other, frame, run);
+    });
+    return;
+  }
   const listed = run.items(value, frame);
   if (!listed) {
     const t = asTensor(value, run);
@@ -108,6 +119,12 @@ function unpack(targets: readonly Node[], value: Value, node: Node, frame: Frame
     assign(target, item ?? unknown(), frame, run);
   });
 }
+
+/** The tensor of `*x.shape` and where its sizes stand among the others: `*x.shape, self.patch`. */
+const sizesIn = ({ items, rest, inner }: TupleValue): { of: Tensor; at: number; others: readonly Value[] } | null => {
+  const sizes = rest ? { of: rest, at: items.length } : inner;
+  return sizes ? { ...sizes, others: items } : null;
+};
 
 /** One row of a tensor that is unpacked: of an edge index, node ids of many edges. */
 function row(t: Tensor, node: Node): Tensor {

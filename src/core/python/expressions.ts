@@ -11,7 +11,7 @@ import type { Frame, Run } from './run';
 import { annotated, lift, matters, possible, something, unknown } from './state';
 import { subscript } from './subscript';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type Condition, NONE, NUMBER, TRUTH, type Value, int } from './value';
+import { type Args, type Condition, NONE, NUMBER, TRUTH, type TupleValue, type Value, int } from './value';
 import { truthOf } from './truth';
 
 export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
@@ -38,6 +38,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
     case 'concatenated_string':
       return { kind: 'string', value: null };
     case 'parenthesized_expression':
+    case 'list_splat':
     case 'await':
     case 'type':
     case 'expression_statement': {
@@ -154,29 +155,33 @@ function stringValue(node: Node): string | null {
   return match[2] ?? null;
 }
 
-function tupleOf(
-  nodes: readonly Node[],
-  frame: Frame,
-  run: Run,
-): { kind: 'tuple'; items: readonly Value[]; open: boolean; rest?: Tensor } {
+function tupleOf(nodes: readonly Node[], frame: Frame, run: Run): TupleValue {
   const items: Value[] = [];
   let open = false;
   let rest: Tensor | null = null;
+  let inner: TupleValue['inner'];
   for (const node of nodes) {
-    if (node.kind === 'list_splat') {
-      const [inner] = node.children;
-      const splat = inner && run.evaluate(inner, frame);
-      const listed = splat ? run.items(splat, frame) : null;
+    if (isUnpacked(node)) {
+      const splat = run.evaluate(node, frame);
+      const listed = run.items(splat, frame);
       if (listed) items.push(...listed.items);
-      rest = !listed && !open && splat?.kind === 'shape' ? splat.of : null;
+      rest = !listed && !open && splat.kind === 'shape' ? splat.of : null;
+      inner = rest ? { of: rest, at: items.length } : undefined;
       open ||= listed?.open ?? true;
     } else {
       items.push(run.evaluate(node, frame));
       rest = null;
     }
   }
-  return { kind: 'tuple', items, open, ...(rest && { rest }) };
+  return { kind: 'tuple', items, open, ...(rest ? { rest } : inner && { inner }) };
 }
+
+/** Of `*x.shape, n` the grammar makes the shape of `*x`. */
+const isUnpacked = (node: Node): boolean =>
+  node.kind === 'list_splat' ||
+  ((node.kind === 'attribute' || node.kind === 'call') && node.file.text.charCodeAt(node.start) === STAR);
+
+const STAR = 42;
 
 function dictionary(node: Node, frame: Frame, run: Run): Value {
   const entries = new Map<string, Value>();

@@ -49,6 +49,8 @@ export interface TupleValue {
   readonly times?: Dim;
   /** The sizes of this tensor follow, whose rank is not known. */
   readonly rest?: Tensor;
+  /** Or stand in front of the item at this place. */
+  readonly inner?: { readonly of: Tensor; readonly at: number };
 }
 
 export interface RefValue {

@@ -1,7 +1,7 @@
 /** What a contraction sees of its operand: every replica that it reads, and how it gets there. */
-import { isOne } from './dim';
+import { equal, isOne } from './dim';
 import { allAxes, freeAxis, freshId, knownAxis, mapAxes, position, rankOf } from './shape';
-import type { Replica, Tensor } from './value';
+import type { Replica, Shape, Tensor } from './value';
 
 export interface Hit {
   readonly replica: Replica;
@@ -69,13 +69,23 @@ const alike = (a: Replica | null | undefined, { map }: Replica): boolean =>
   a.map.kind === map.kind &&
   (a.map.kind !== 'indexed' || map.kind !== 'indexed' || a.map.index === map.index);
 
-/** Another one that the value was computed from: how much of the value is its own is not known. */
+/** Another one that the value was computed from: of the value's sizes, its own are those of what was copied. */
 function beside(other: Replica, main: Replica, axis: number, t: Tensor): Hit {
   const { map, source, extent, scaled } = main;
-  const shape = mapAxes(t.shape, (a) => (a.replica ? a : freeAxis(null)));
+  const isWithin = fitsInto(other.of.shape, axis, t.shape);
+  const shape = mapAxes(t.shape, (a, i) =>
+    a.replica ? a : freeAxis(isWithin ? (other.of.shape.head[i]?.dim ?? null) : null),
+  );
   const replica = { ...other, map, source, extent, scaled, also: [main] };
   return { replica, axis, via: 'whole', carrier: { ...t, id: freshId(), shape } };
 }
+
+/** Axis by axis, but for the copied one, it is as large, or stands for all positions. */
+const fitsInto = (own: Shape, copied: number, whole: Shape): boolean =>
+  own.exact &&
+  whole.exact &&
+  own.head.length === whole.head.length &&
+  own.head.every(({ dim }, i) => i === copied || isOne(dim) || equal(dim, whole.head[i]?.dim ?? null) === true);
 
 /** Positions picked of copies that were multiplied by a number each are equal no more. */
 const picks = (carrier: Tensor): Hit[] =>

@@ -174,3 +174,46 @@ class Model(nn.Module):
     { bytes: '?*?*pos.shape[0]*tokens.shape[0]*2' },
   );
 });
+
+describe('what tokens among other rows cost', () => {
+  const tokens = (...body: readonly string[]): string => `${HEAD}
+class Model(nn.Module):
+    def __init__(self, width, patch):
+        super().__init__()
+        self.patch = patch
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.place = nn.Parameter(torch.zeros(1, 1, width))
+        self.fc = nn.Linear(width, 3 * width)
+
+    def forward(self, x, places):
+${body.map((line) => `        ${line}\n`).join('')}`;
+  const joined = 'x = torch.cat((self.token.expand(b, -1, -1), x), 1)';
+  const cost: Said = { bytes: 'b*width*2', flops: '(b - 1)*width*3*width*2' };
+  check(
+    'of a shape that is unpacked with other numbers',
+    tokens('b, n, d, p = *x.shape, self.patch', joined, 'return self.fc(x)'),
+    cost,
+  );
+  check(
+    'of a shape that is unpacked behind other numbers',
+    tokens('p, b, n, d = self.patch, *x.shape', joined, 'return self.fc(x)'),
+    cost,
+  );
+  check(
+    'of a shape whose last size is computed',
+    tokens('p, b, n, d = self.patch, *x.shape[:2], x.shape[2] // 2', joined, 'return self.fc(x)'),
+    {},
+  );
+  const [token, place] = ['self.token.expand(b, -1, -1)', 'self.place.expand(b, -1, -1)'];
+  const sum = tokens(
+    'b, n, d = x.shape',
+    `return self.fc(torch.cat((${token}, x), 1) + torch.cat((${place}, places), 1))`,
+  );
+  it('of each of two that are added', async () => {
+    const { findings } = (await theEngine()).check('model.py', sum, { hints: true });
+    assert.deepEqual(
+      findings.map(({ cost: { bytes, flops } }) => ({ bytes, flops })),
+      [cost, cost],
+    );
+  });
+});
