@@ -46,10 +46,13 @@ function reaching(shape: Shape, dims: readonly number[]): Shape {
   };
 }
 
+/** One size is for all axes. Of several, one that is None leaves its axis as it is. */
+const sizeAt = (sizes: readonly Dim[], i: number): Dim => (sizes.length > 1 ? sizes[i] : sizes[0]) ?? null;
+
 /** Adaptive pooling over the last `axes` axes, to these sizes. */
 export function pooled(t: Tensor, axes: number, sizes: readonly Dim[], place: Place): Tensor {
   const value = pointwise([{ ...t, shape: reaching(t.shape, [-axes]) }], place, 'pooling');
-  const pooledAxis = (i: number): Axis => freeAxis(sizes[i] ?? sizes[0] ?? null);
+  const pooledAxis = (i: number): Axis => freeAxis(sizeAt(sizes, i));
   const rank = rankOf(value.shape);
   const shape: Shape =
     rank === null
@@ -64,7 +67,7 @@ export function resized(t: Tensor, sizes: readonly Dim[], given: Node | null, pl
   const value = pointwise([t], place, 'resizing');
   const behind = value.shape.exact ? value.shape.head.slice(2) : value.shape.tail;
   const spread = (axis: Axis, i: number): Axis => {
-    const extent = sizes[i] ?? sizes[0] ?? null;
+    const extent = sizeAt(sizes, i);
     if (!isOne(axis.dim)) return freeAxis(extent);
     const made = replica(t, { map: ALL, source: ONE, extent, origin: place, written: true });
     return { dim: extent, replica: { ...made, helper: { source: given && placeOf(given) } } };

@@ -2,24 +2,15 @@
  * The state of an evaluation: variables, the heap of mutable things, and the conditions of the branch. Values are
  * immutable, so a branch copies two maps, and a join compares them.
  */
-import { equal, isOne, symbol } from '../tensor/dim';
+import { equal, isOne } from '../tensor/dim';
 import { carriesReplica, freshId, replicasOf, tensor } from '../tensor/shape';
 import { mapReplicas } from '../tensor/pointwise';
 import type { Axis, Shape, Tensor } from '../tensor/value';
 import { negated } from './condition';
 import type { Heap, HeapItem } from './heap';
 import type { Names } from './names';
-import {
-  type Condition,
-  type Fact,
-  NUMBER,
-  type Option,
-  TRUTH,
-  type UnknownValue,
-  type Value,
-  int,
-  tuple,
-} from './value';
+import { oneOfNumbers } from './one-of-numbers';
+import { type Condition, type Fact, NUMBER, type Option, TRUTH, type UnknownValue, type Value, tuple } from './value';
 
 export interface State {
   readonly names: Names;
@@ -242,7 +233,7 @@ function common(a: Value, b: Value): Value | null {
   if (b.kind === 'tensor' && a.kind === 'unknown') return isBare(b) && !a.foreign ? unknown() : null;
   if (a.kind === 'ref' && b.kind === 'ref') return a.id === b.id ? a : null;
   // One of two numbers is still one number, whichever it is.
-  if (a.kind === 'int' && b.kind === 'int') return equal(a.dim, b.dim) === true ? a : int(symbol(`?@${freshId()}`));
+  if (a.kind === 'int' && b.kind === 'int') return oneOfNumbers(a, b);
   if (a.kind === 'unknown' && b.kind === 'unknown') return a.id === b.id ? a : unknown('', a.foreign && b.foreign);
   if (a.kind === 'string' && b.kind === 'string') return a.value === b.value ? a : { kind: 'string', value: null };
   if (a.kind === 'bool' && b.kind === 'bool') return a.value === b.value ? a : TRUTH;

@@ -9,7 +9,8 @@ import { ANY_KEY, another, oneOf, oneOfModules } from './by-key';
 import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
 import type { Frame, Run } from './run';
-import { unknown } from './state';
+import { mayBeZero } from './one-of-numbers';
+import { annotated, unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
 import { type Value, int, tuple } from './value';
 
@@ -175,9 +176,20 @@ function sliced(t: Tensor, at: number, index: Node, place: Place, frame: Frame, 
   if (index.children.length === 0) return t;
   const { start, stop, step } = sliceBounds(index, frame, run);
   if (start !== null && isZero(start) && stop === null && !step) return t;
+  // All rows where nothing was kept of those before.
+  if (isJoined(t, at) && stop === null && !step && mayBeZero(start)) {
+    const [first] = index.children;
+    const text = `${first ? textOf(first) : ''} == 0`;
+    const whole = annotated(t, [{ key: `${text}@${index.start}`, text, holds: true }]);
+    if (whole.kind === 'tensor') return whole;
+  }
   const size = sliceSize(start, stop, step, knownAxis(t.shape, at)?.dim ?? null);
   return applyView(t, narrow(at, size), place);
 }
+
+/** Are rows of several tensors joined along this axis? */
+const isJoined = ({ shape, form }: Tensor, at: number): boolean =>
+  form !== null && form.axis !== null && (position(shape, form.axis) ?? form.axis) === (position(shape, at) ?? at);
 
 const isZero = (dim: Dim): boolean => valueOf(dim) === 0;
 

@@ -119,7 +119,7 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
     const axes = values.map((v) => knownAxis(v.shape, fromBack));
     const dims = axes.flatMap((axis) => (axis && axis.dim && !isOne(axis.dim) ? [axis.dim] : []));
     // Of size 1 only if every operand is; an axis that is not recorded, or whose size is not known, may be larger.
-    const open = axes.some((axis) => (axis ? axis.dim === null : !known));
+    const open = axes.some((axis, i) => (axis ? axis.dim === null : ranks[i] === null));
     const dim = dims[0] ?? (open ? null : (axes.find((axis) => axis)?.dim ?? null));
     const carriers = axes.flatMap((axis, i) => (axis?.replica ? [{ replica: axis.replica, t: values[i] }] : []));
     // Of what a mask scales the copies count, not those of the mask.

@@ -151,6 +151,18 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     level: 'warning',
     message: /copied `x\.shape\[1\]` times/,
   },
+  'the copies of a context that is pooled along one axis': {
+    init: ['self.pool = nn.AdaptiveAvgPool2d((1, None))', 'self.conv = nn.Conv2d(16, 8, 1)'],
+    forward: [
+      '_, _, h, w = x.shape',
+      "wide = nn.functional.interpolate(self.pool(x), size=(h, w), mode='bilinear', align_corners=True)",
+      'return self.conv(torch.cat((wide, x), dim=1))',
+    ],
+    signature: 'x',
+    rule: 'IKB101',
+    level: 'warning',
+    message: /^`self\.pool\(x\)` is copied `h` times and concatenated/,
+  },
   'a count of each that a loop lists, not the length of the list': {
     init: ['self.fc = nn.Linear(16, 8)'],
     forward: [

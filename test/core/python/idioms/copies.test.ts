@@ -139,4 +139,28 @@ class Attention(nn.Module):
         x = repeat(user, f'b h d -> {layout}', t=t)  #! IKB102 -> known
         return self.fc(rearrange(x, f'{layout} -> b t (h d)'))  #= known
 `,
+  'among rows of which those that a cache holds are left out': `
+module Decoder(d):
+    self.start = nn.Parameter(torch.zeros(d))
+    self.to_q = nn.Linear(d, d)
+    def forward(self, x, cache=None):
+        start = repeat(self.start, 'd -> b 1 d', b=x.shape[0])  #! IKB102 -> q
+        x = torch.cat((start, x), dim=1)
+        if cache is not None:
+            kept = cache.shape[-2]
+        else:
+            kept = 0
+        x = x[:, kept:]
+        return self.to_q(x)  #= q
+    def rest(self, x, kept):
+        start = repeat(self.start, 'd -> b 1 d', b=x.shape[0])
+        return self.to_q(torch.cat((start, x), dim=1)[:, kept:])
+`,
+  'of a deviation, which is a number more than a variance': `
+module Pool(d):
+    self.conv = nn.Conv1d(d, d, 1)
+    def forward(self, x):
+        std = torch.sqrt(torch.var(x, dim=-1, keepdim=True) + 1e-10).expand_as(x)  #! IKB101 -> conv
+        return self.conv(torch.cat((x, std), dim=1))  #= conv
+`,
 });
