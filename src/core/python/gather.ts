@@ -20,13 +20,19 @@ export const named = (t: Tensor, node: Node | null): Tensor =>
 /** The same function sums rows by this index: then many rows share one of its values. */
 const scattered = new WeakMap<Node, Set<string>>();
 
+/** With parentheses in what is given, three levels deep. */
+const SUMS =
+  /\b(?:scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)/g;
+
 function scattersBy(index: string, frame: Frame): boolean {
   const node = frame.function?.node;
   if (!node) return false;
   let names = scattered.get(node);
   if (!names) {
-    const calls = textOf(node).matchAll(/\b(?:scatter\w*|segment_\w+|index_add_?|global_\w+_pool)\(([^()]*)/g);
-    names = new Set([...calls].flatMap((call) => (call[1] ?? '').match(/\w+/g) ?? []));
+    const calls = textOf(node).matchAll(SUMS);
+    // What stands in parentheses of its own is computed there, as is what is summed.
+    const given = [...calls].map(([, list = '']) => [1, 2, 3].reduce((text) => text.replace(/\([^()]*\)/g, ''), list));
+    names = new Set(given.flatMap((text) => text.match(/\w+/g) ?? []));
     scattered.set(node, names);
   }
   return names.has(index);

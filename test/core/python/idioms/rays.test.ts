@@ -112,6 +112,19 @@ def spread(model, x, n):
 def other(build, x, n):
     return spread(build(), x, n)
 `,
+  'the direction of each ray for its samples, by an index that sums name by a keyword': `
+module Colours(d):
+    self.net = nn.Sequential(nn.Linear(d, d), nn.ReLU())
+    def forward(self, features, directions, weights, ray_id, n):
+        views = torch.cat([directions, directions.sin()], -1)
+        views = views.flatten(0, -2)[ray_id]  #! IKB101 -> net
+        rgb = self.net(torch.cat([features, views], -1))  #= net
+        return segment_coo(src=(weights.unsqueeze(-1) * rgb), index=ray_id, out=torch.zeros([n, 3]), reduce='sum')
+    def kept(self, features, directions, weights, mask, ray_id, n):
+        views = directions.flatten(0, -2)[mask]
+        rgb = self.net(torch.cat([features, views], -1))
+        return segment_coo(src=(rgb * mask.float()), index=ray_id, out=torch.zeros([n, 3]), reduce='sum')
+`,
 });
 
 idioms('idioms: blocks that stay blocks', {
