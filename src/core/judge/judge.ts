@@ -370,7 +370,8 @@ function pathOf(
   const steps: PathStep[] = [];
   for (let at = trail; at; at = at.before) {
     const node = nodeAt(at.place);
-    if (node) steps.unshift({ node, what: at.what, kind: PATH_KINDS[at.kind] });
+    // What writes its copies as it makes them says so as the origin.
+    if (node && node !== origin) steps.unshift({ node, what: at.what, kind: PATH_KINDS[at.kind] });
   }
   // Of a parameter, `x_j` of a message function: whoever calls it has made the copies.
   const what =

@@ -32,6 +32,7 @@ export function concatenateValues(
   list: Value | undefined,
   dim: number | null,
   place: Place,
+  by: string,
   run: Run,
   frame: Frame,
 ): Tensor {
@@ -47,8 +48,9 @@ export function concatenateValues(
   if (count && !mayBeLast) return repeatedAlong(first, dim, count, place);
   const whole = listed.open ? filledUp(values) : null;
   if (whole) return inUnknownOrder(repeatedAlong(whole, dim, null, place), dim);
-  if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place);
-  return listed.open ? ofUnknownLength(concatenate(values, dim, place), dim) : concatenate(values, dim, place);
+  if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place, by);
+  const joined = concatenate(values, dim, place, by);
+  return listed.open ? ofUnknownLength(joined, dim) : joined;
 }
 
 /** Of a list that may hold more: how many there are is not known. */
@@ -65,7 +67,7 @@ function isMadeAlike([first, ...more]: readonly Tensor[], dim: number): boolean 
 }
 
 /** Of a list that a loop fills: one item stands for all, each with copies of its own along the axis. */
-function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {
+function oneOfMany(t: Tensor, dim: number, place: Place, by: string): Tensor {
   const grown = (value: Tensor): Tensor => {
     const at = position(value.shape, dim);
     const several = (axis: Axis): Axis => ({
@@ -74,7 +76,7 @@ function oneOfMany(t: Tensor, dim: number, place: Place): Tensor {
     });
     return { ...value, shape: mapAxes(value.shape, (axis, i) => (i === at ? several(axis) : axis)) };
   };
-  const made = grown(mapReplicas(t, writtenAt(place, 'cat writes the copy', 'concatenate')));
+  const made = grown(mapReplicas(t, writtenAt(place, `${by} writes the copy`, 'concatenate')));
   const blocks = (made.form?.blocks ?? []).map((block) => ({
     ...block,
     terms: block.terms.map((term) => ({ ...term, factors: term.factors.map(grown) })),
@@ -148,7 +150,14 @@ export function asJoined(
   return parts.length === sizes.length ? parts : null;
 }
 
-export function stackValues(list: Value | undefined, dim: number, place: Place, run: Run, frame: Frame): Tensor {
+export function stackValues(
+  list: Value | undefined,
+  dim: number,
+  place: Place,
+  by: string,
+  run: Run,
+  frame: Frame,
+): Tensor {
   const listed = list && run.items(list, frame);
   const values = listed?.items.map((v) => asTensor(v, run) ?? opaque(place)) ?? [];
   const [first] = values;
@@ -161,7 +170,8 @@ export function stackValues(list: Value | undefined, dim: number, place: Place, 
     return ofUnknownLength({ ...one, id, storage: id, form: null }, dim);
   }
   const blocks = values.map((v) => ({ ...applyView(v, unsqueeze(dim), v.place) }));
-  return listed.open ? ofUnknownLength(concatenate(blocks, dim, place), dim) : concatenate(blocks, dim, place);
+  const joined = concatenate(blocks, dim, place, by);
+  return listed.open ? ofUnknownLength(joined, dim) : joined;
 }
 
 /** Made by the same expression in another pass of a loop: with the same copies, and no more than these. */

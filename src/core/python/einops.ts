@@ -224,5 +224,5 @@ export function einopsPack(values: readonly Tensor[], args: Args, place: Place):
     return inner.length > 1 ? mapReplicas(value, mark) : value;
   });
   const [only] = flat;
-  return only && flat.length === 1 ? only : concatenate(flat, star, place);
+  return only && flat.length === 1 ? only : concatenate(flat, star, place, 'pack');
 }

@@ -179,7 +179,8 @@ function tupleOf(nodes: readonly Node[], frame: Frame, run: Run): TupleValue {
 /** Of `*x.shape, n` the grammar makes the shape of `*x`. */
 const isUnpacked = (node: Node): boolean =>
   node.kind === 'list_splat' ||
-  ((node.kind === 'attribute' || node.kind === 'call') && node.file.text.charCodeAt(node.start) === STAR);
+  ((node.kind === 'attribute' || node.kind === 'call' || node.kind === 'subscript') &&
+    node.file.text.charCodeAt(node.start) === STAR);
 
 const STAR = 42;
 

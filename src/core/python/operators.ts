@@ -61,11 +61,11 @@ export function applyOperator(applied: Applied): Value {
   const t = first && asTensor(first, run);
   switch (operator.effect) {
     case 'concatenate':
-      return concatenateValues(first, dimOfConcatenation(args), place, run, frame);
+      return concatenateValues(first, dimOfConcatenation(args), place, operator.name, run, frame);
     case 'concatenate-last':
-      return concatenateValues(first, 1, place, run, frame);
+      return concatenateValues(first, 1, place, operator.name, run, frame);
     case 'stack':
-      return stackValues(first, asNumber(argument(args, 1, 'dim', 'axis')) ?? 0, place, run, frame);
+      return stackValues(first, asNumber(argument(args, 1, 'dim', 'axis')) ?? 0, place, 'stack', run, frame);
     case 'create':
       if (/^as_?(tensor|array)$/.test(operator.name) && first?.kind === 'tensor') return first;
       return created(operator.name, args, place, run, frame);
@@ -100,7 +100,8 @@ export function applyOperator(applied: Applied): Value {
     case 'einops-repeat':
     case 'einops-rearrange':
     case 'einops-reduce': {
-      const value = first && run.items(first, frame) && !t ? stackValues(first, 0, place, run, frame) : t;
+      const value =
+        first && run.items(first, frame) && !t ? stackValues(first, 0, place, operator.name, run, frame) : t;
       if (!value) return opaque(place);
       const apply =
         operator.effect === 'einops-repeat'

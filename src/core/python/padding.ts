@@ -78,5 +78,5 @@ export function sequences(args: Args, node: Node, frame: Frame, run: Run): Tenso
   const hasCopies = made.every((t) => knownAxis(t.shape, 0)?.replica);
   return isFirst === null || !hasCopies
     ? null
-    : stackValues(tuple(made, listed.open), isFirst ? 0 : 1, place, run, frame);
+    : stackValues(tuple(made, listed.open), isFirst ? 0 : 1, place, 'pad_sequence', run, frame);
 }

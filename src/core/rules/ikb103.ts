@@ -15,7 +15,7 @@ export const ikb103: Rule = {
     fixSafety:
       'Same result up to the order of floating-point additions. In half precision, and under `torch.autocast`, each part is rounded before the parts are added, where one product is rounded once. Sizes that do not fit, an error of `cat`, broadcast where one of them is 1. Not offered when the index or a name is rebound, or when the concatenation is read elsewhere and would have to stay.',
     limits:
-      'Silent where the weight has a batch axis of its own, where the concatenation is not on the contracted axis, or where the index is not known to take rows several times. Below about three copies per row the split does not pay: two small products replace one.',
+      'Silent where the weight has a batch axis of its own, where the concatenation is not on the contracted axis, or where the index is not known to take rows several times. Below about three copies per row the split does not pay: two small products replace one. An index that only its name gives away (`user_idx`) is reported as information.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB103',

@@ -15,7 +15,7 @@ export const ikb104: Rule = {
     fixSafety:
       'Exact algebra, but the sums of weights round differently from the sums of products: a suggestion, never applied by fix-all. A view that merges row axes in front of the layer follows the product, and a layer at the front of another module is reached through it.',
     limits:
-      'Silent where the blocks are not sums and products of the same tensors (an outer product, an attention score), and not offered where groups of rows share one query, since the query then does not broadcast by itself. With half precision and large, nearly equal `W1` and `W3` the recombined weights lose digits: compare before you deploy.',
+      'Silent where the blocks are not sums and products of the same tensors (an outer product, an attention score), and not offered where groups of rows share one query, since the query then does not broadcast by itself. With half precision and large, nearly equal `W1` and `W3` the recombined weights lose digits: compare before you deploy. An index that only its name gives away (`user_idx`) is reported as information.',
     references: ['https://arxiv.org/abs/1706.06978'],
   },
   match: (match) => match.code === 'IKB104',

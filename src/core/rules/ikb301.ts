@@ -15,7 +15,7 @@ export const ikb301: Rule = {
     fixSafety:
       'Safe with three axes, where the product reads a view of stride 0 as it is; with four it would write the copy itself (see IKB302). In an einsum the copied letter is taken out of the equation; where nothing says that another operand has as many rows along it, and not one, that is a printed condition. Where the copy is handed to another function, a view takes its place: the conditions say what no function that gets it may do.',
     limits:
-      'Silent where the copies differ. Reported, but not rewritten, where groups of rows share an operand, and where four axes would make the product copy by itself. Copies of a vector for matrices, blocks of which each copy meets a weight of its own, and a copied term of a sum, which the addition would broadcast by itself, are reported as information. A product with a parameter that requires a gradient may still copy the view in its backward pass.',
+      'Silent where the copies differ. Reported, but not rewritten, where groups of rows share an operand, and where four axes would make the product copy by itself. Copies of a vector for matrices, blocks of which each copy meets a weight of its own, and a copied term of a sum, which the addition would broadcast by itself, are reported as information, and so are matrices that are picked by an index, which only a kernel of its own could look up, rows that are joined to those of another operand, and an index that only its name gives away. A product with a parameter that requires a gradient may still copy the view in its backward pass.',
     references: ['https://pytorch.org/docs/stable/generated/torch.matmul.html'],
   },
   match: (match) => match.code === 'IKB301',

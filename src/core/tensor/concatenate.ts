@@ -16,14 +16,14 @@ import {
 } from './shape';
 import type { Assumption, Axis, Block, Form, Place, Replica, Shape, Tensor } from './value';
 
-/** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. */
-export function concatenate(values: readonly Tensor[], dim: number, place: Place): Tensor {
+/** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. `by`: what writes it is called so. */
+export function concatenate(values: readonly Tensor[], dim: number, place: Place, by: string): Tensor {
   const ranks = values.flatMap((v) => rankOf(v.shape) ?? []);
   const assumed = ranks.length === 0 && dim === 2 && values.some(isVectorOverRows);
   const rank = assumed ? 3 : (ranks[0] ?? null);
   const ranked = rank === null ? values : values.map((v) => ({ ...v, shape: withRank(v, rank) ?? v.shape }));
   const axis = rank !== null && dim < 0 ? dim + rank : dim;
-  const written = writtenAt(place, 'cat writes the copy', 'concatenate');
+  const written = writtenAt(place, `${by} writes the copy`, 'concatenate');
   const mark = (r: Replica): Replica => (assumed ? withAssumption(written(r), 'joined-along-last') : written(r));
   const blocks: Block[] = [];
   // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.

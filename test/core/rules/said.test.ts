@@ -200,9 +200,9 @@ ${body.map((line) => `        ${line}\n`).join('')}`;
     cost,
   );
   check(
-    'of a shape whose last size is computed',
-    tokens('p, b, n, d = self.patch, *x.shape[:2], x.shape[2] // 2', joined, 'return self.fc(x)'),
-    {},
+    'of a shape whose parts are unpacked',
+    tokens('b, (n, d), p = x.shape[0], x.shape[1:], self.patch', 'x = x.view(b, n, d)', joined, 'return self.fc(x)'),
+    cost,
   );
   const [token, place] = ['self.token.expand(b, -1, -1)', 'self.place.expand(b, -1, -1)'];
   const sum = tokens(
@@ -216,4 +216,36 @@ ${body.map((line) => `        ${line}\n`).join('')}`;
       [cost, cost],
     );
   });
+});
+
+describe('the way of a copy', () => {
+  const chain = (title: string, body: readonly string[], expected: readonly string[]): void => {
+    it(title, async () => {
+      const [first] = (await theEngine()).check('model.py', method(...body), { hints: true }).findings;
+      assert.deepEqual(
+        first?.chain.map(({ what }) => what),
+        expected,
+      );
+    });
+  };
+  const copies = 'u = x.unsqueeze(1).expand(-1, n, -1)';
+  for (const by of ['cat', 'concatenate', 'hstack'])
+    chain(
+      `names what writes it, ${by}`,
+      [copies, `return self.fc(torch.${by}([u, y.view(-1, n, 16)]${by === 'hstack' ? '' : ', dim=1'}))`],
+      ['replicates as a view', `${by} writes the copy`, 'nn.Linear reads every copy'],
+    );
+  chain(
+    'names einops where that writes it',
+    ['import einops', copies, "z, _ = einops.pack([u, y.view(-1, n, 16)], 'b * d')", 'return self.fc(z)'],
+    ['replicates as a view', 'pack writes the copy', 'nn.Linear reads every copy'],
+  );
+  chain(
+    'says once that a sum with zeros writes it',
+    [
+      't = self.wide.view(1, 1, 16) + torch.zeros(n, 1, 16)',
+      'return self.fc(torch.cat([t, y.view(n, -1, 16)], dim=1))',
+    ],
+    ['replicates and writes every copy', 'nn.Linear reads every copy'],
+  );
 });

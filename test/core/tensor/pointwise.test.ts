@@ -13,7 +13,7 @@ const of = (...dims: readonly Dim[]): Tensor => tensor(exactShape(dims.map((dim)
 
 describe('pointwise', () => {
   it('a single row that meets copies along its axis holds no copies', () => {
-    const rows = concatenate([of(b, ONE, d), repeatInterleave(of(b, n, d), symbol('k'), 0, 'k', AT)], 1, AT);
+    const rows = concatenate([of(b, ONE, d), repeatInterleave(of(b, n, d), symbol('k'), 0, 'k', AT)], 1, AT, 'cat');
     const copies = expand(of(b, ONE, d), ['keep', null, 'keep'], AT);
     const sum = pointwise([rows, copies], AT, 'addition');
     const [first, second] = (sum.form?.blocks ?? []).map(({ terms: [term] }) => term?.factors[0]);
