@@ -35,6 +35,9 @@ export const nodeAt = (place: Place): Node | null => NodePlace.nodeOf(place);
 
 const EDGES =
   /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edge_idx|edges)$/;
+/** `adj.coalesce().indices()`: the ends of edges, where its name says that a matrix is that of a graph. */
+export const isOfAdjacency = (call: Node): boolean =>
+  /(^|\.)(adj(_t|_mat(rix)?)?|adjacency(_matrix)?)(\.coalesce\(\))?\._?indices\(\)$/.test(textOf(call));
 /** What makes batches of edges whose labels are asked for: seeds, of which there are few among many nodes. */
 export const LOADS_SEEDS = /\bLink(Neighbor)?Loader\b/;
 const LABELLED = /(^|\.)edge_label_index$/;

@@ -32,6 +32,7 @@ import {
   placeOf,
   repeatSize,
   uniqueIds,
+  isOfAdjacency,
 } from './access';
 import { cast, isCast } from './casts';
 import { interleave } from './interleave';
@@ -83,6 +84,7 @@ export function applyOperator(applied: Applied): Value {
         place,
       });
     case 'create-edges':
+      if (/^_?indices$/.test(operator.name) && !isOfAdjacency(node)) return opaque(place);
       return tensor(exactShape([freeAxis(constant(2)), freeAxis(null)]), {
         content: 'index',
         index: { kind: 'edge-index' },

@@ -181,6 +181,7 @@ export const OPERATORS: readonly Operator[] = [
   ...row('create-random', 'm', 'normal_ uniform_ bernoulli random_', 'input'),
   ...row('create-index', 't', 'arange range', '*size'),
   ...row('create-edges', 't', 'triu_indices tril_indices combinations', '*size'),
+  ...row('create-edges', 'm', 'indices _indices', 'input'),
   ...row('search', 'tm', 'searchsorted bucketize', 'input *args'),
   ...row(
     'mask',

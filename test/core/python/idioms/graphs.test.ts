@@ -258,4 +258,24 @@ module Differences(d):
         b = x[dst]  #! IKB304 -> differences
         return self.fc(torch.cat([a - b, b], dim=-1))  #= differences
 `,
+  'ends of edges of a sparse matrix that is called as that of a graph': `
+module Pairs(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, adj):
+        row, col = adj.coalesce().indices()
+        return self.fc(torch.cat([x[row], x[col]], dim=-1))  #! IKB304 -> pairs  #! IKB304 -> pairs  #= pairs
+module Rows(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x):
+        edge = self.adj._indices()
+        return self.fc(torch.cat([x[edge[0, :]], x[edge[1, :]]], dim=1))  #! IKB304 -> rows  #! IKB304 -> rows  #= rows
+`,
+  'not those of any other sparse matrix, or of what a search picks': `
+module Masked(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, mask, adj):
+        row, col = mask.coalesce().indices()
+        values, near = adj.topk(3)
+        return self.fc(torch.cat([x[row], x[col]], dim=-1)), self.fc(x[near])
+`,
 });
