@@ -2,7 +2,8 @@
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
 import { textOf } from '../python/syntax';
 import { axesWithReplica } from '../tensor/contract';
-import { rankOf } from '../tensor/shape';
+import { isOne } from '../tensor/dim';
+import { knownAxis, rankOf } from '../tensor/shape';
 import type { Block, Tensor } from '../tensor/value';
 import type { RuleCode } from './match';
 
@@ -31,7 +32,8 @@ function productCode(event: SinkEvent, hit: SinkHit, operand: Operand): RuleCode
   if (hit.via === 'block') return blockCode(operand.value, hit);
   if (hit.axisRole !== 'row' && movable(hit)) return 'IKB303';
   // Rows of nodes, two axes: what they are multiplied by has no batch axis either.
-  if (hit.replica.edges && hit.via === 'whole' && operand.role === 'left' && isMatrix(event, operand)) return 'IKB304';
+  const areRows = hit.via === 'whole' && operand.role === 'left' && !isVector(operand.value, hit);
+  if (hit.replica.edges && areRows && isMatrix(event, operand)) return 'IKB304';
   if (hit.axisRole === 'head') return isAttention(event) ? 'IKB202' : 'IKB301';
   if (hit.axisRole === 'row' && hit.via === 'whole') return 'IKB102';
   return 'IKB301';
@@ -43,6 +45,10 @@ const isMatrix = ({ operands }: SinkEvent, operand: Operand): boolean =>
     const rank = rankOf(value.shape) ?? (value.content === 'parameter' ? null : 2);
     return rank === 2 && axesWithReplica(value).length === 0;
   });
+
+/** `x[src].unsqueeze(1) @ m`: a vector for each edge meets a matrix of its own. */
+const isVector = ({ shape }: Tensor, { axis }: SinkHit): boolean =>
+  rankOf(shape) !== 2 && axis !== -2 && isOne(knownAxis(shape, axis + 1)?.dim ?? null);
 
 /** A product among those of an attention that is written out. Groups of channels stand where heads do, too. */
 const isAttention = ({ node, frame }: SinkEvent): boolean =>

@@ -15,7 +15,7 @@ const NOTHING: Listed = { text: null, times: null, isOneOfMany: true };
 /** Of `torch.stack(..)` and its like; null for any other expression. */
 export function listedIn(origin: Node): Listed | null {
   const fn = origin.kind === 'call' ? childOf(origin, 'function') : null;
-  if (!fn || !/(^|\.)(cat|concat|concatenate|stack)$/.test(textOf(fn))) return null;
+  if (!fn || !/(^|\.)(cat|concat|concatenate|[vh]?stack|row_stack|column_stack)$/.test(textOf(fn))) return null;
   const given = childOf(origin, 'arguments')?.children[0];
   return !given ? NOTHING : given.kind === 'identifier' ? fromName(given) : fromList(given);
 }

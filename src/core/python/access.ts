@@ -127,6 +127,17 @@ export function leadingSizes({
   return only?.kind === 'tuple' && given.length < 2 && only.rest ? { sizes: only.items, rest: only.rest } : null;
 }
 
+/** What `*xs` unpacks, and `*list(xs)`. */
+export function unpacked(splat: Node): Node | undefined {
+  const [inner] = splat.children;
+  const list = inner && /^(list|tuple)\(/.test(textOf(inner)) ? childOf(inner, 'arguments') : null;
+  return list?.children.length === 1 ? list.children[0] : inner;
+}
+
+/** What has the sizes that are left of an unpacked shape, or of a list that ends in one. */
+export const restOf = (splat: Value | undefined, listed: { readonly rest?: Tensor } | null): Tensor | null =>
+  listed ? (listed.rest ?? null) : splat?.kind === 'shape' ? splat.of : null;
+
 /** Positional argument `at`, or the keyword. */
 export function argument(args: Args, at: number, ...keywords: readonly string[]): Value | undefined {
   const direct = args.positional[at];

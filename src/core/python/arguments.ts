@@ -2,7 +2,7 @@
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
-import { asDim, indexByName, nameSymbol, placeOf } from './access';
+import { asDim, indexByName, nameSymbol, placeOf, restOf, unpacked } from './access';
 import { canonicalName } from '../tensor/operators';
 import { gatheredAlongEdges } from './gather';
 import { constructLayer, layerName } from './layers';
@@ -48,12 +48,12 @@ export function collectArgs(
       keywords.set(textOf(name), run.evaluate(value, frame));
       nodes.set(textOf(name), value);
     } else if (child.kind === 'list_splat') {
-      const [inner] = child.children;
+      const inner = unpacked(child);
       const splat = inner && inner === chosen?.node ? chosen.value : inner && run.evaluate(inner, frame);
       const listed = splat ? run.items(splat, frame) : null;
       if (listed) positional.push(...listed.items);
       more = listed?.open === true ? listed.items.at(-1) : undefined;
-      rest = !listed && !open && splat?.kind === 'shape' ? splat.of : null;
+      rest = open ? null : restOf(splat, listed);
       open ||= listed?.open ?? true;
     } else if (child.kind === 'dictionary_splat') {
       const [inner] = child.children;

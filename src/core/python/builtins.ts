@@ -1,6 +1,7 @@
 /** Python's own functions and the methods of lists, dicts and shapes, as far as data flows through them. */
 import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
+import type { Tensor } from '../tensor/value';
 import { allocate, argument, asNumber, asString, placeOf } from './access';
 import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
@@ -145,7 +146,10 @@ function lengthOf(value: Value | undefined, node: Node, frame: Frame, run: Run):
 }
 
 /** Items of a value when it is iterated or unpacked. */
-export function itemsOf(value: Value, frame: Frame): { items: readonly Value[]; open: boolean; times?: Dim } | null {
+export function itemsOf(
+  value: Value,
+  frame: Frame,
+): { items: readonly Value[]; open: boolean; times?: Dim; rest?: Tensor } | null {
   switch (value.kind) {
     case 'tuple':
       return value;

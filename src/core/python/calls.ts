@@ -18,10 +18,21 @@ import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByNa
 import { applyOperator } from './operators';
 import { padded, sequences } from './padding';
 import { endOfPairs } from './pairs';
+import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, name as nameOf, tuple } from './value';
+import {
+  type Args,
+  type LayerValue,
+  NO_ARGS,
+  NUMBER,
+  type Value,
+  args as argsOf,
+  int,
+  name as nameOf,
+  tuple,
+} from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -51,8 +62,16 @@ export function callValue(callee: Value, args: Args, node: Node, frame: Frame, r
       return lift([callee], frame.state.path, ([one]) => (one ? run.call(one, args, node, frame) : unknown()));
     default:
       if (carriesAny(args, frame, run)) run.open(callee);
+      callHanded(args, frame, run);
       return callUnknown(args, node, frame, run);
   }
+}
+
+/** `graph.apply_edges(lambda edges: ..)`: something unknown calls what it is given with what is not known. */
+function callHanded({ positional, keywords }: Args, frame: Frame, run: Run): void {
+  for (const value of [...positional, ...keywords.values()])
+    if (value.kind === 'function' && value.model.node.kind === 'lambda' && producesReplicas(value.model))
+      run.call(value, { ...NO_ARGS, open: true }, value.model.node, frame);
 }
 
 function isOneOfSeveral({ positional, keywords }: Args): boolean {
@@ -291,6 +310,7 @@ function callMethod(
     // Whatever the parameters are. What a buffer samples is none of this.
     if (owner.kind === 'unknown' && owner.isDistribution && /^r?sample(_n)?$/.test(name))
       return tensor(UNKNOWN_SHAPE, { content: 'random', place: placeOf(node) });
+    callHanded(args, frame, run);
     if (carriesAny(args, frame, run)) {
       run.open(owner);
       callUnknown(args, node, frame, run);

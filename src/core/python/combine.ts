@@ -174,6 +174,13 @@ export function stackValues(
   return listed.open ? ofUnknownLength(joined, dim) : joined;
 }
 
+/** `vstack` makes a row of each vector, and joins matrices along their first axis. */
+export function joinedRows(list: Value | undefined, place: Place, by: string, run: Run, frame: Frame): Tensor {
+  const values = (list && run.items(list, frame)?.items) ?? [];
+  const areVectors = values.length > 0 && values.every((v) => v.kind === 'tensor' && rankOf(v.shape) === 1);
+  return (areVectors ? stackValues : concatenateValues)(list, 0, place, by, run, frame);
+}
+
 /** Made by the same expression in another pass of a loop: with the same copies, and no more than these. */
 function isCopiedLike(t: Tensor, first: Tensor): boolean {
   const [own, others] = [t, first].map(({ shape }) => replicasOf(shape));
@@ -206,6 +213,13 @@ function ofNumbers({ positional: [first], nodes }: Args, place: Place): Tensor |
   return shape.exact ? tensor(shape, { content: 'constant', place }) : null;
 }
 
+/** `torch.tensor(list(range(n)))` */
+function ofPositions({ positional: [first] }: Args, run: Run, frame: Frame): Tensor | null {
+  const items = (first && first.kind !== 'int' && run.items(first, frame)?.items) || [];
+  const arePositions = items.length > 0 && items.every((v) => v.kind === 'int' && v.loop);
+  return arePositions ? tensor(exactShape([freeAxis(null)]), { content: 'index' }) : null;
+}
+
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
   const call = /^((as_)?tensor|(Long|Int)Tensor)$/.test(kind) ? nodeAt(place) : null;
@@ -219,7 +233,7 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
   // Of a tensor, it is a copy of that.
   if (/^(as_)?tensor$/.test(kind) && like && like === args.positional[0]) return { ...like, place };
   if (kind === 'eye') return tensor(UNKNOWN_SHAPE, { content: 'identity', place });
-  if (/^(as_)?tensor$/.test(kind)) return ofNumbers(args, place) ?? opaque(place);
+  if (/^(as_)?tensor$/.test(kind)) return ofPositions(args, run, frame) ?? ofNumbers(args, place) ?? opaque(place);
   if (kind === 'from_numpy') return opaque(place);
   const given = kind.startsWith('new_') ? args.positional.slice(1) : args.positional;
   const named = args.keywords.get('size');

@@ -2,7 +2,7 @@
 import { constant } from '../tensor/dim';
 import { pointwise } from '../tensor/pointwise';
 import type { Tensor } from '../tensor/value';
-import { allocate, asTensor, placeOf } from './access';
+import { allocate, asTensor, placeOf, restOf, unpacked } from './access';
 import { arithmetic, unary } from './arithmetic';
 import { collectArgs, splatOfSeveral } from './arguments';
 import { ANY_KEY, alike } from './by-key';
@@ -51,7 +51,7 @@ export function evaluateExpression(node: Node, frame: Frame, run: Run): Value {
       return tupleOf(node.children, frame, run);
     case 'list': {
       const items = tupleOf(node.children, frame, run);
-      return allocate({ kind: 'list', items: items.items, open: items.open, tag: 'list' }, frame);
+      return allocate({ ...items, kind: 'list', tag: 'list' }, frame);
     }
     case 'set':
       return unknown();
@@ -162,10 +162,10 @@ function tupleOf(nodes: readonly Node[], frame: Frame, run: Run): TupleValue {
   let inner: TupleValue['inner'];
   for (const node of nodes) {
     if (isUnpacked(node)) {
-      const splat = run.evaluate(node, frame);
+      const splat = run.evaluate(node.kind === 'list_splat' ? (unpacked(node) ?? node) : node, frame);
       const listed = run.items(splat, frame);
       if (listed) items.push(...listed.items);
-      rest = !listed && !open && splat.kind === 'shape' ? splat.of : null;
+      rest = open ? null : restOf(splat, listed);
       inner = rest ? { of: rest, at: items.length } : undefined;
       open ||= listed?.open ?? true;
     } else {

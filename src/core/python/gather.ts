@@ -89,7 +89,15 @@ const OF_ITEM = /\[[\w.]*(item|pos|neg)s?_(idx|index|indices)\]/;
 const isOfPairs = (index: string, { function: model }: Frame): boolean =>
   OF_USER.test(index) && model !== null && OF_ITEM.test(textOf(model.node));
 
-const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$/;
+const RELATION = /(^|[._])(edge_types?|etypes?|rel(ation)?s?(_types?|_ids?)?)$|(^|\.)edges\.data\[['"]\w*type['"]\]$/;
+
+/** A type that a loop goes through, or that is unpacked, `_, etype, _ = key`: a key of a dictionary. */
+const isKey = (name: string, { function: model }: Frame): boolean =>
+  model !== null &&
+  /^\w+$/.test(name) &&
+  new RegExp(`\\bfor\\b[^\\n:]*\\b${name}\\b[^\\n:]*\\bin\\b|^[ \\t]*\\(?\\w+, *${name}, *\\w+\\)? *=(?!=)`, 'm').test(
+    textOf(model.node),
+  );
 
 /** `[-1]`, `[2, 1, 0]`, `[0] * n`: how many positions a list of numbers holds, and whether all are the same one. */
 function positionsIn(index: Value, frame: Frame, run: Run): { readonly count: Dim; readonly isOne: boolean } | null {
@@ -129,7 +137,8 @@ export function gathered(
   };
   if (!by || by.index.kind === 'one-to-one') return free();
   const parameter = t.content === 'parameter' || /(^|[._])(weight|w)$/i.test(t.label);
-  const relation = RELATION.test(by.label) || RELATION.test(indexText);
+  const relation =
+    (RELATION.test(by.label) || RELATION.test(indexText)) && (index.kind === 'tensor' || !isKey(indexText, frame));
   if (t.content === 'parameter' || (parameter && relation)) {
     const matrices = (rankOf(t.shape) ?? 3) >= 3;
     return matrices && relation ? gatherRows(t, dim, by, indexText, 'named', false, place) : free();

@@ -1,5 +1,6 @@
 /** What mutable things hold, in layers: a branch writes to a layer of its own, so that forking costs nothing. */
 import type { Dim } from '../tensor/dim';
+import type { Tensor } from '../tensor/value';
 import type { ClassModel, FunctionModel } from './model';
 import type { Node } from './syntax';
 import type { Args, Value } from './value';
@@ -14,6 +15,8 @@ export type HeapItem =
       readonly tag: string;
       /** `[x] * n`: how often the only item is there. */
       readonly times?: Dim;
+      /** `[n, *x.shape[1:]]`: what has the shape of those behind its items. */
+      readonly rest?: Tensor;
     }
   | {
       readonly kind: 'dict';

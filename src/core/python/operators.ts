@@ -45,7 +45,7 @@ import { type Args, type Value, tuple } from './value';
 import { clearedRows } from './disguised';
 import { dropped, filled, isFilling } from './no-copies';
 import { gathered, named } from './gather';
-import { asJoined, concatenateValues, stackValues, created } from './combine';
+import { asJoined, concatenateValues, joinedRows, stackValues, created } from './combine';
 import { pooled, reduced, resized, rowWise } from './reduce';
 
 /** The first axis unless one is named; null where it is not known, and where a misspelt keyword makes the call fail. */
@@ -65,6 +65,8 @@ export function applyOperator(applied: Applied): Value {
       return concatenateValues(first, dimOfConcatenation(args), place, operator.name, run, frame);
     case 'concatenate-last':
       return concatenateValues(first, 1, place, operator.name, run, frame);
+    case 'concatenate-rows':
+      return joinedRows(first, place, operator.name, run, frame);
     case 'stack':
       return stackValues(first, asNumber(argument(args, 1, 'dim', 'axis')) ?? 0, place, 'stack', run, frame);
     case 'create':

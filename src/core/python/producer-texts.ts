@@ -15,9 +15,9 @@ const PRODUCER = new RegExp(
     // Copies that ones or zeros ask for.
     '(?<!\\b(?:np|numpy|tl)\\.)\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)(\\.(to|type|type_as|float|cuda)\\([^()\\n]*\\))*\\s*[*+]|[*+]\\s*(?!np\\.|numpy\\.|tl\\.)(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
     // The same tensor stacked or concatenated several times.
-    '\\b(stack|cat)\\(\\s*\\(*\\s*(\\[[^,\\n]*?\\]\\s*\\*(?!\\s*\\*)|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
-    '\\b(stack|cat)\\(\\s*[[(]\\s*\\w+\\s+for\\s+\\w+\\s+in\\s+range\\(',
-    '\\b(stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
+    '\\b([vh]?stack|cat)\\(\\s*\\(*\\s*(\\[[^,\\n]*?\\]\\s*\\*(?!\\s*\\*)|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
+    '\\b([vh]?stack|cat)\\(\\s*[[(]\\s*\\w+\\s+for\\s+\\w+\\s+in\\s+range\\(',
+    '\\b([vh]?stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
   ].join('|'),
 );
 /** What takes longer to test, with what a text must have for it. */
@@ -40,7 +40,7 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
   [/\bedges\b/, /^[ \t]*\(?\w+[ \t]*,[ \t]*\w+\)?[ \t]*=[ \t]*(self\.)?edges[ \t]*$/m],
   // What a message passing library hands over of both ends of an edge.
   [/\bdef (message|edge_update)\(/, /\w_[ij]\b/],
-  [/\bedges\.(src|dst)\[/, /\b(cat|concat|Linear)\b|\bself\.\w+\(/],
+  [/\bedges\.(src|dst)\[/, /\b(cat|concat|Linear)\b|\bself\.\w+(\[[^\]\n]*\])?\(/],
 ];
 /** Half precision, as far as a text says so: widths of concatenations then matter to a product. */
 const HALF = /\bautocast\b|\.half\(|\bb?float16\b/;
@@ -198,7 +198,7 @@ const INDEXES =
 const selectsRows = (text: string, whole: string): boolean =>
   text.includes('index_select(') && (hasIn(whole, INDEXES) || isOfGraphs(whole));
 
-const JOINS = '\\b(?:stack|cat|concat|concatenate)\\(\\s*';
+const JOINS = '\\b(?:[vh]?stack|cat|concat|concatenate)\\(\\s*';
 const COUNTS = /^([ \t]*)for[ \t]+(\w+)[ \t]+in[ \t]+range\([^,\n]*\):[^\n]*\n((?:\1[ \t]+\S[^\n]*\n|[ \t]*\n)+)/gm;
 const ADDS =
   /^[ \t]*(\w+)(?:\.append\(|[ \t]*\+=[ \t]*\[)([A-Za-z_]\w*)(?:\.\w+(?:\([^()\n]*\))?)*[)\]][ \t]*(?:#.*)?$/gm;

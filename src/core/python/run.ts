@@ -104,7 +104,7 @@ export interface Run {
   /** Reads an attribute of a value. */
   attribute(value: Value, name: string, node: Node, frame: Frame): Value;
   /** Items of something that is iterated, or null; `open` when there may be more. */
-  items(value: Value, frame: Frame): { items: readonly Value[]; open: boolean; times?: Dim } | null;
+  items(value: Value, frame: Frame): { items: readonly Value[]; open: boolean; times?: Dim; rest?: Tensor } | null;
   assign(target: Node, value: Value, frame: Frame): void;
   sink(event: SinkEvent): void;
   /**

@@ -1,6 +1,6 @@
 /** `x[...]`: tensors, shapes, lists, dicts. A gather by a many-to-one index is a replica; other tensor indices are not. */
 import { type Dim, constant, subtract, symbol, valueOf } from '../tensor/dim';
-import { UNKNOWN_SHAPE, dimAt, freshId, knownAxis, position, rankOf, tensor } from '../tensor/shape';
+import { UNKNOWN_SHAPE, carriesReplica, dimAt, freshId, knownAxis, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
@@ -10,9 +10,9 @@ import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
 import type { Frame, Run } from './run';
 import { mayBeZero } from './one-of-numbers';
-import { annotated, unknown } from './state';
+import { annotated, lift, unknown } from './state';
 import { type Node, childrenOf, textOf } from './syntax';
-import { type Value, int, tuple } from './value';
+import { type UnionValue, type Value, int, tuple } from './value';
 
 export function subscript(base: Value, node: Node, frame: Frame, run: Run): Value {
   const indices = childrenOf(node, 'subscript');
@@ -117,9 +117,30 @@ function sliceBounds(node: Node, frame: Frame, run: Run): { start: Dim; stop: Di
 }
 
 function tensorItem(t: Tensor, indices: readonly Node[], node: Node, frame: Frame, run: Run): Value {
-  const place = placeOf(node);
   const flat = indices.length === 1 && indices[0]?.kind === 'tuple' ? indices[0].children : indices;
   const values = flat.map((index) => (index.kind === 'slice' ? null : run.evaluate(index, frame)));
+  const several = values.filter((v): v is UnionValue => v?.kind === 'union' && v.options.some(picksRows));
+  if (several.length === 0) return itemAt(t, flat, values, node, frame, run);
+  return lift(several, frame.state.path, (chosen) => {
+    const one = (v: Value | null): Value | null => chosen[several.findIndex((of) => of === v)] ?? v;
+    const when = several.flatMap((of, i) => of.options.find(({ value }) => value === chosen[i])?.when ?? []);
+    return annotated(itemAt(t, flat, values.map(one), node, frame, run), when);
+  });
+}
+
+/** An index of many rows of few things, on one branch at least. */
+const picksRows = ({ value }: UnionValue['options'][number]): boolean =>
+  value.kind === 'tensor' && (value.index.kind === 'many-to-one' || carriesReplica(value));
+
+function itemAt(
+  t: Tensor,
+  flat: readonly Node[],
+  values: readonly (Value | null)[],
+  node: Node,
+  frame: Frame,
+  run: Run,
+): Value {
+  const place = placeOf(node);
   const isNumber = (v: Value | null): boolean =>
     v?.kind === 'unknown' && isSize(v.label) && !run.manyToOne.has(v.label) && !joinsBothEnds(t.label, v.label, frame);
   const picks = values.filter(
@@ -246,7 +267,8 @@ function unknownItem(
   if (t.index.kind === 'edge-index' && value.kind === 'int') return tensorItem(t, indices, node, frame, run);
   if (value.kind === 'tensor' || value.kind === 'unknown' || value.kind === 'union' || value.kind === 'ref') {
     const made = tensorItem(t, indices, node, frame, run);
-    if (made.kind === 'tensor' && made.shape !== UNKNOWN_SHAPE && hasReplica(made)) return made;
+    const options = made.kind === 'union' ? made.options.map((option) => option.value) : [made];
+    if (options.some((v) => v.kind === 'tensor' && v.shape !== UNKNOWN_SHAPE && hasReplica(v))) return made;
   }
   if (value.kind === 'int' && value.loop) return tensorItem(t, indices, node, frame, run);
   return unknown(textOf(node).length < 40 ? textOf(node) : '');

@@ -69,6 +69,7 @@ export type Effect =
   /** Cat and stack write all operands. */
   | 'concatenate'
   | 'concatenate-last'
+  | 'concatenate-rows'
   | 'stack'
   /** Rows picked by an index tensor; `gather` picks elements and is never a replica. */
   | 'index-select'

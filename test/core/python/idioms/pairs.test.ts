@@ -104,6 +104,80 @@ class Basis(nn.Module):
         ops = torch.stack([rows.unsqueeze(3).repeat(1, 1, 1, x.size(3)), x, x.transpose(2, 3)], dim=2)  #! IKB101 -> basis
         return torch.einsum('dsb,ndbij->nsij', self.weight, ops)  #= basis
 `,
+  'a lambda that only a library calls, and the weights of the types of its edges': `
+class Lambdas(nn.Module):
+    def __init__(self, d, types):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(d, d) for _ in range(types)])
+        self.weight = nn.Parameter(torch.randn(types, d, d))
+    def forward(self, graph, x):
+        graph.ndata['h'] = x
+        for i in range(3):
+            graph.apply_edges(lambda edges: {'w': self.fcs[i](edges.src['h'])})  #! IKB304 -> lambdas #= lambdas
+        return graph
+    def message(self, edges):
+        w = self.weight.index_select(0, edges.data['type'])  #! IKB301 -> types
+        return {'m': torch.bmm(edges.src['h'].unsqueeze(1), w)}  #= types
+`,
+  'no copies: a matrix of each edge, and weights by the key of a dictionary': `
+class Edges(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, graph, x):
+        graph.ndata['h'] = x
+        graph.apply_edges(lambda edges: {'g': edges.src['h'].unsqueeze(1).matmul(edges.data['e']).squeeze()})
+        graph.apply_edges(lambda edges: {'g': self.fc(edges.data['g'])})
+        return graph
+    def by_type(self, features, type_weight):
+        rows = []
+        for key in features:
+            stype, etype, dtype = key
+            rows.append(torch.matmul(features[key], type_weight[etype]))
+        return rows
+`,
+  'an index that is of all pairs on one branch': `
+class Branches(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, edges=None):
+        if edges is None:
+            n = x.shape[0]
+            ids = list(range(n))
+            i = torch.tensor(ids).view(-1, 1).repeat(1, n).view(-1)
+            j = torch.tensor(ids).view(1, -1).repeat(n, 1).view(-1)
+        else:
+            i = torch.tensor([e[0] for e in edges])
+            j = torch.tensor([e[1] for e in edges])
+        a = x[i, :]  #! IKB101 -> branches
+        b = x[j, :]  #! IKB101 -> branches
+        return self.fc(torch.cat([a, b], dim=1))  #= branches
+`,
+  'rows that vstack and column_stack join': `
+class Rows(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+        self.both = nn.Linear(2 * d, d)
+    def rows(self, x, n):
+        x = torch.vstack([x[0]] * n)  #! IKB102 -> rows
+        return self.fc(x)  #= rows
+    def columns(self, x, y):
+        return self.both(torch.column_stack([x, y.unsqueeze(0).repeat(4, 1)]))  #! IKB101 -> columns #= columns
+`,
+  'sizes that end in those of a tensor, as a list': `
+class Sizes(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+    def forward(self, obs, n):
+        batch = obs.shape[0]
+        times = [1, n] + [1] * (len(obs.shape) - 1)
+        sizes = [batch * n, *list(obs.shape[1:])]
+        obs = obs.unsqueeze(1).repeat(*times).view(*sizes)  #! IKB102 -> sizes
+        return self.fc(obs)  #= sizes
+`,
   'any item of a list that is not counted': `
 class Items(nn.Module):
     def __init__(self, d):
