@@ -16,7 +16,7 @@ import { asNumber, asString, asTensor, nameSymbol, placeOf } from './access';
 import { statedTensor } from './arguments';
 import { kept } from './builtins';
 import { ANY_KEY, alike } from './by-key';
-import { carries } from './calls';
+import { carries } from './held';
 import { leaf, overwrite } from './in-place';
 import type { Frame, Run } from './run';
 import { writtenSlices } from './slice-writes';

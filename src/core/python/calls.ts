@@ -12,27 +12,17 @@ import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
 import { callUnknown } from './conventions';
-import type { Heap } from './heap';
+import { carriesAny } from './held';
 import { isInstance } from './instances';
 import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerOf } from './layers';
 import { applyOperator } from './operators';
 import { padded, sequences } from './padding';
 import { endOfPairs } from './pairs';
-import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import { lift, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
-import {
-  type Args,
-  type LayerValue,
-  NO_ARGS,
-  NUMBER,
-  type Value,
-  args as argsOf,
-  int,
-  name as nameOf,
-  tuple,
-} from './value';
+import { callHanded } from './uncalled';
+import { type Args, type LayerValue, NUMBER, type Value, args as argsOf, int, name as nameOf, tuple } from './value';
 
 export function callValue(callee: Value, args: Args, node: Node, frame: Frame, run: Run): Value {
   switch (callee.kind) {
@@ -65,13 +55,6 @@ export function callValue(callee: Value, args: Args, node: Node, frame: Frame, r
       callHanded(args, frame, run);
       return callUnknown(args, node, frame, run);
   }
-}
-
-/** `graph.apply_edges(lambda edges: ..)`: something unknown calls what it is given with what is not known. */
-function callHanded({ positional, keywords }: Args, frame: Frame, run: Run): void {
-  for (const value of [...positional, ...keywords.values()])
-    if (value.kind === 'function' && value.model.node.kind === 'lambda' && producesReplicas(value.model))
-      run.call(value, { ...NO_ARGS, open: true }, value.model.node, frame);
 }
 
 function isOneOfSeveral({ positional, keywords }: Args): boolean {
@@ -350,28 +333,6 @@ const objectOf = (node: Node): Node | null => {
   return callee && childOf(callee, 'object');
 };
 
-const carriesAny = (args: Args, frame: Frame, run: Run): boolean =>
-  [...args.positional, ...args.keywords.values()].some((v) => carries(v, frame, run));
-
-const MAX_FIELDS = 32;
-
-/** Does a value hold a replica, directly or inside of lists, dicts and tuples? */
-export function carries(value: Value, frame: Frame, run: Run, depth = 3): boolean {
-  if (value.kind === 'tensor') return carriesReplica(value);
-  if (value.kind === 'union') return value.options.some((o) => carries(o.value, frame, run, depth));
-  if (depth === 0) return false;
-  if (value.kind === 'tuple') return value.items.some((v) => carries(v, frame, run, depth - 1));
-  if (value.kind === 'ref') {
-    const item = frame.state.heap.peek(value.id);
-    if (item?.kind === 'list') return item.items.some((v) => carries(v, frame, run, depth - 1));
-    if (item?.kind === 'dict') return [...item.entries.values()].some((v) => carries(v, frame, run, depth - 1));
-    // A record of tensors; a module keeps its own.
-    if (item?.kind === 'object' && item.model && item.attributes.size <= MAX_FIELDS && !run.isModule(item.model))
-      for (const field of item.attributes.values()) if (field.kind === 'tensor' && carriesReplica(field)) return true;
-  }
-  return false;
-}
-
 function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
   switch (name) {
     case 'size': {
@@ -399,15 +360,4 @@ function tensorMethod(t: Tensor, name: string, args: Args): Value | null {
     default:
       return null;
   }
-}
-
-/** Did a method leave copies in an attribute of the object, for others to read? */
-export function keepsCopies(id: number, before: Heap | null, frame: Frame, run: Run): boolean {
-  const [old, item] = [before?.peek(id), frame.state.heap.peek(id)];
-  if (item?.kind !== 'object' || item === old) return false;
-  const known = old?.kind === 'object' ? old.attributes : null;
-  const isOfData = (value: Value): boolean => value.kind !== 'tensor' || !/^(mask|index)$/.test(value.content);
-  return [...item.attributes].some(
-    ([key, value]) => value !== known?.get(key) && isOfData(value) && carries(value, frame, run),
-  );
 }

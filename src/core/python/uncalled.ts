@@ -3,7 +3,7 @@ import type { FunctionModel } from './model';
 import { producesReplicas } from './producers';
 import type { Frame, Run } from './run';
 import type { Node } from './syntax';
-import { NO_ARGS } from './value';
+import { type Args, NO_ARGS } from './value';
 
 /** Runs those that make copies and have not been called, with unknown arguments. `called`: what has. */
 export function runUncalled(
@@ -18,4 +18,11 @@ export function runUncalled(
     if (node.kind === 'lambda' || node.start < start || end < node.end || called.has(node)) continue;
     run.call(local, { ...NO_ARGS, open: true }, node, frame);
   }
+}
+
+/** `graph.apply_edges(lambda edges: ..)`: something unknown calls what it is given with what is not known. */
+export function callHanded({ positional, keywords }: Args, frame: Frame, run: Run): void {
+  for (const value of [...positional, ...keywords.values()])
+    if (value.kind === 'function' && value.model.node.kind === 'lambda' && producesReplicas(value.model))
+      run.call(value, { ...NO_ARGS, open: true }, value.model.node, frame);
 }
