@@ -35,7 +35,7 @@ const PAIRS: readonly (readonly [has: RegExp, and: RegExp])[] = [
     /\w\[[^[\]\n]*\[\s*\d+\s*\]\s*\*|^[ \t]*(?<list>\w+)[ \t]*=[ \t]*\[\s*\d+\s*\]\s*\*[^]*\w\[[^[\]\n]*\b\k<list>\]/m,
   ],
   // Rows picked by the ends of edges of a sparse matrix.
-  [/\badj\w*(?:\.coalesce\(\))?\._?indices\(\)/, /[\w\])]\[\w+(?:\[[01](?:, *:)?\])?(?:, *:)?\]/],
+  [/indices\(\)/, /\badj\w*(?:\.coalesce\(\))?\._?indices\(\)[^]*[\w\])]\[\w+(?:\[[01](?:, *:)?\])?(?:, *:)?\]/],
   // Rows of edges that are handed over as a pair of index tensors.
   [/\bedges\b/, /^[ \t]*\(?\w+[ \t]*,[ \t]*\w+\)?[ \t]*=[ \t]*(self\.)?edges[ \t]*$/m],
   // What a message passing library hands over of both ends of an edge.
