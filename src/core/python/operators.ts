@@ -370,21 +370,15 @@ function onTensor({ operator, args, frame, run, layer }: Applied, t: Tensor, pla
         );
       return tuple([opaque(place), ids]);
     }
-    case 'embedding': {
-      const width = layer ? asDim(argument(layer.args, 1, 'embedding_dim')) : null;
-      return tensor(
-        t.shape.exact
-          ? exactShape([...withoutReplicas(t.shape).head, freeAxis(width)])
-          : { ...UNKNOWN_SHAPE, tail: [freeAxis(width)] },
-        { place },
-      );
-    }
+    case 'embedding':
     case 'one-hot': {
-      const width = asDim(argument(args, 1, 'num_classes'));
+      const given =
+        operator.effect === 'one-hot'
+          ? argument(args, 1, 'num_classes')
+          : layer && argument(layer.args, 1, 'embedding_dim');
+      const width = freeAxis(given ? asDim(given) : null);
       return tensor(
-        t.shape.exact
-          ? exactShape([...withoutReplicas(t.shape).head, freeAxis(width)])
-          : { ...UNKNOWN_SHAPE, tail: [freeAxis(width)] },
+        t.shape.exact ? exactShape([...withoutReplicas(t.shape).head, width]) : { ...UNKNOWN_SHAPE, tail: [width] },
         { place },
       );
     }
