@@ -35,7 +35,8 @@ export function callBuiltin(name: string, args: Args, node: Node, frame: Frame, 
         : tuple([loopVariable(args, node)], true);
     case 'enumerate':
     case 'zip': {
-      if (name === 'zip' && isZippedPairs(node)) return tuple([endOfPairs(placeOf(node)), endOfPairs(placeOf(node))]);
+      if (name === 'zip' && isZippedPairs(node))
+        return tuple([endOfPairs(placeOf(node), true), endOfPairs(placeOf(node), true)]);
       const lists = (name === 'zip' ? args.positional : first ? [first] : []).map((v) => passes(v, node, frame, run));
       const open = lists.some((l) => l.open);
       const closed = lists.filter((l) => !l.open).map((l) => l.values.length);

@@ -119,7 +119,7 @@ export function gathered(
   run: Run,
   frame: Frame,
 ): Tensor {
-  const ofPairs = index.kind === 'ref' && listsPairs(indexText, frame) ? endOfPairs(place) : null;
+  const ofPairs = index.kind === 'ref' && listsPairs(indexText, frame) ? endOfPairs(place, true) : null;
   const by = ofPairs ?? asTensor(index, run);
   const listed = by ? null : positionsIn(index, frame, run);
   if (listed?.isOne) {

@@ -4,11 +4,11 @@ import type { Place, Tensor } from '../tensor/value';
 import type { Frame } from './run';
 import { type Node, textOf } from './syntax';
 
-/** The first of each pair, or the second: an index of many rows of the same things. */
-export const endOfPairs = (place: Place): Tensor =>
+/** The first of each pair, or the second: an index of many rows of the same things, as a tensor or as a list of numbers. */
+export const endOfPairs = (place: Place, isList = false): Tensor =>
   tensor(UNKNOWN_SHAPE, {
     content: 'index',
-    index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed' },
+    index: { kind: 'many-to-one', evidence: 'strong', map: 'indexed', ...(isList && { isList }) },
     place,
   });
 

@@ -10,6 +10,7 @@ import type { Replicate, RowMap } from './replica';
 import { listedCopies } from './listed-copies';
 import { trace } from './trace';
 import { isRaised } from './ranks';
+import { refuse } from './refusal';
 import { type Call, argument, callOf, elements, integer, isView, sizes, unwrap } from './expression';
 
 export type { Replicate };
@@ -53,7 +54,7 @@ export function replicateOf(expression: Node): Replicate | null {
         arguments: [index],
         apply: (x) => `${x}.index_select(${dim}, ${flat(index)})`,
         axis: dim,
-        map: () => ({ kind: 'index', count: flat(index), axis: dim }),
+        map: (replicas) => indexMap(index, dim, replicas),
       };
     }
     case 'expand':
@@ -147,8 +148,14 @@ function indexed(node: Node): Replicate | null {
     arguments: [index],
     apply: (x) => `${x}[${key}]`,
     axis: dim,
-    map: () => ({ kind: 'index', count: flat(index), axis: dim }),
+    map: (replicas) => indexMap(index, dim, replicas),
   };
+}
+
+function indexMap(index: Node, axis: number, replicas: readonly ReplicaFact[]): RowMap {
+  if (replicas.some(({ map }) => map.kind === 'indexed' && map.isList))
+    refuse('the index is a list of numbers, where ikbo_lens takes a tensor');
+  return { kind: 'index', count: flat(index), axis };
 }
 
 function expandMap(

@@ -11,8 +11,8 @@ export type AxisMap =
   | { readonly kind: 'blocks'; readonly ratio: Dim }
   /** i mod source: repeat, tile, an expanded axis merged with the axis after it. */
   | { readonly kind: 'cycle'; readonly source: Dim }
-  /** idx[i], the index named as in the source text: index_select, `x[idx]`. */
-  | { readonly kind: 'indexed'; readonly index: string }
+  /** idx[i], the index named as in the source text: index_select, `x[idx]`. `isList`: a list or tuple of Python, no tensor. */
+  | { readonly kind: 'indexed'; readonly index: string; readonly isList?: boolean }
   /** Many-to-one, but none of the above: still a replica, never rewritten. `parts`: of which axes it was merged. */
   | { readonly kind: 'other'; readonly parts?: readonly MergeAxis[] };
 

@@ -271,10 +271,12 @@ export function gatherRows(
   const shape = reaching(t, axis);
   const at = position(shape, axis);
   if (at === null) return tensor(shape, { place });
-  const extent = axisAt(index, 0).dim;
+  const isList = index.index.kind === 'many-to-one' && index.index.isList === true;
+  // A list has no shape by which its length could be called.
+  const extent = isList ? null : axisAt(index, 0).dim;
   const change = (old: Axis, i: number): Axis => {
     if (i !== at) return old;
-    const map: AxisMap = { kind: 'indexed', index: indexText };
+    const map: AxisMap = { kind: 'indexed', index: indexText, ...(isList && { isList }) };
     const source = axisAt(t, axis).dim;
     return { dim: extent, replica: replica(t, { map, source, extent, origin: place, written: true, evidence, edges }) };
   };

@@ -119,6 +119,8 @@ export type IndexKind =
       readonly evidence: 'strong' | 'named';
       readonly map: 'blocks' | 'indexed';
       readonly edges?: boolean;
+      /** A list or tuple of Python, no tensor. */
+      readonly isList?: boolean;
     }
   | { readonly kind: 'edge-index' }
   | { readonly kind: 'one-to-one' }
