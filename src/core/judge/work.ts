@@ -1,9 +1,10 @@
 /** What a product does with the copies that it reads: which of its operations one copy would not need. */
 import type { Work } from '../cost/cost';
 import type { Operand, SinkEvent, SinkHit } from '../python/run';
-import { type Dim, equal, isOne } from '../tensor/dim';
+import { sameMap } from '../tensor/axis-map';
+import { type Dim, isOne } from '../tensor/dim';
 import { axisAt, knownAxis, rankOf } from '../tensor/shape';
-import type { Replica, Tensor } from '../tensor/value';
+import type { Tensor } from '../tensor/value';
 import type { RuleCode } from './match';
 
 /** Size of the axis that a product sums over, in the operand or a part of it. */
@@ -52,12 +53,5 @@ function isSame({ carrier }: SinkHit, axis: number, other: Tensor): boolean {
   if (back === null || !own) return false;
   if (others !== null && -back > others) return true;
   const met = knownAxis(other.shape, back);
-  return met !== null && (isOne(met.dim) || (met.replica !== null && isAlike(met.replica, own)));
-}
-
-function isAlike({ map: one }: Replica, { map: other }: Replica): boolean {
-  if (one.kind === 'all') return other.kind === 'all';
-  if (one.kind === 'blocks') return other.kind === 'blocks' && equal(one.ratio, other.ratio) === true;
-  if (one.kind === 'cycle') return other.kind === 'cycle' && equal(one.source, other.source) === true;
-  return one.kind === 'indexed' && other.kind === 'indexed' && one.index === other.index;
+  return met !== null && (isOne(met.dim) || (met.replica !== null && sameMap(met.replica.map, own.map)));
 }

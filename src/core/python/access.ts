@@ -2,8 +2,9 @@
 import { type Dim, ONE, constant, isOne, onlySymbol, symbol, valueOf } from '../tensor/dim';
 import type { Size } from '../tensor/replicate';
 import { UNKNOWN_SHAPE, dimAt, exactShape, freshId, tensor, unknownDim } from '../tensor/shape';
-import type { IndexKind, Place, Tensor } from '../tensor/value';
+import type { Place, Tensor } from '../tensor/value';
 import type { HeapItem } from './heap';
+import { indexByName } from './index-names';
 import type { Frame, Run } from './run';
 import { type Node, childOf, positionOf, textOf } from './syntax';
 import type { Args, Value } from './value';
@@ -32,27 +33,6 @@ export const placeOf = (node: Node): Place => new NodePlace(node);
 
 /** The node that a place was made from. */
 export const nodeAt = (place: Place): Node | null => NodePlace.nodeOf(place);
-
-const EDGES =
-  /(^|\.)(edge_index|edge_label_index|pos_edge_index|neg_edge_index|edge_list|edge_indices|edge_idx|edges)$/;
-/** `adj.coalesce().indices()`: the ends of edges, where its name says that a matrix is that of a graph. */
-export const isOfAdjacency = (call: Node): boolean =>
-  /(^|\.)(adj(_t|_mat(rix)?)?|adjacency(_matrix)?)(\.coalesce\(\))?\._?indices\(\)$/.test(textOf(call));
-/** What makes batches of edges whose labels are asked for: seeds, of which there are few among many nodes. */
-export const LOADS_SEEDS = /\bLink(Neighbor)?Loader\b/;
-const LABELLED = /(^|\.)edge_label_index$/;
-const NAMED_MANY_TO_ONE =
-  /(^|[._])(cand(idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)_?(to|2)_?\w+$|(^|[._])(to|2)_(user|request|session|query|group|graph)s?(_\w*)?$|(^|[._])(user|session|request|query)_(idx|index|indices)$/;
-
-type IndexNames = Pick<Run, 'manyToOne' | 'areLabelsSeeds'>;
-
-/** What a name says of an index. Edge indices are strong: two rows of node ids, many edges to a node. */
-export function indexByName(label: string, { manyToOne, areLabelsSeeds }: IndexNames): IndexKind {
-  if (manyToOne.has(label)) return { kind: 'many-to-one', evidence: 'strong', map: 'indexed' };
-  if (EDGES.test(label) && !(areLabelsSeeds && LABELLED.test(label))) return { kind: 'edge-index' };
-  if (NAMED_MANY_TO_ONE.test(label)) return { kind: 'many-to-one', evidence: 'named', map: 'indexed' };
-  return { kind: 'unknown' };
-}
 
 /** The value as a tensor; null for what cannot be one. An unknown value stays the same tensor each time. */
 export function asTensor(value: Value, run: Run): Tensor | null {

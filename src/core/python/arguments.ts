@@ -2,9 +2,10 @@
 import { constant, symbol } from '../tensor/dim';
 import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
-import { asDim, indexByName, nameSymbol, placeOf, restOf, unpacked } from './access';
+import { asDim, nameSymbol, placeOf, restOf, unpacked } from './access';
 import { canonicalName } from '../tensor/operators';
 import { gatheredAlongEdges } from './gather';
+import { indexByName } from './index-names';
 import { constructLayer, layerName } from './layers';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FileModel, FunctionModel } from './model';

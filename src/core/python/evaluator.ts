@@ -3,7 +3,7 @@
  * arguments; what they call is followed with the values it gets, to a bounded depth.
  */
 import { freshId } from '../tensor/shape';
-import { LOADS_SEEDS } from './access';
+import { LOADS_SEEDS } from './index-names';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
 import { bind, unknownParameters } from './arguments';

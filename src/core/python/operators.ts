@@ -32,9 +32,9 @@ import {
   placeOf,
   repeatSize,
   uniqueIds,
-  isOfAdjacency,
 } from './access';
 import { cast, isCast } from './casts';
+import { isOfAdjacency } from './index-names';
 import { interleave } from './interleave';
 import { einopsPack, einopsRearrange, einopsReduce, einopsRepeat, formatted } from './einops';
 import type { Run } from './run';

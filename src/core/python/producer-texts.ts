@@ -3,6 +3,7 @@
  * to make none.
  */
 import { PRODUCT_NAMES } from '../tensor/operators';
+import { MANY_TO_ONE } from './index-names';
 
 /** What a replica is made by. */
 const PRODUCER = new RegExp(
@@ -10,7 +11,7 @@ const PRODUCER = new RegExp(
     '\\b(repeat|repeat_interleave|repeat_kv|expand|expand_as|broadcast_to|broadcast_tensors)\\b|\\btile\\(',
     '\\breturn_inverse\\b|\\b(searchsorted|bucketize|triu_indices)\\b.*[\\])]|\\barange\\((?:[^()\\n]|\\([^()\\n]*\\))*\\)\\s*//',
     // Rows picked by an index whose name says that it is many-to-one.
-    '\\[(?:[\\w.]*[._])?(?:(?:cand(?:idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)_?(?:to|2)_?\\w+|(?:to|2)_(?:user|request|session|query|group|graph)s?(?:_\\w*)?|(?:user|session|request|query)_(?:idx|index|indices))\\]',
+    `\\[(?:[\\w.]*[._])?(?:${MANY_TO_ONE})\\]`,
     '\\benable_gqa\\s*=\\s*True',
     // Copies that ones or zeros ask for.
     '(?<!\\b(?:np|numpy|tl)\\.)\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)(\\.(to|type|type_as|float|cuda)\\([^()\\n]*\\))*\\s*[*+]|[*+]\\s*(?!np\\.|numpy\\.|tl\\.)(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',

@@ -136,7 +136,7 @@ export interface Run {
   step(): boolean;
   /** Names of index tensors that comments declare many-to-one. */
   readonly manyToOne: ReadonlySet<string>;
-  /** `edge_label_index` holds the seeds of a batch, see `LOADS_SEEDS`. */
+  /** `edge_label_index` holds the seeds of a batch, see `LOADS_SEEDS` of index-names.ts. */
   readonly areLabelsSeeds: boolean;
   /** Axes of tensors that comments state, by the names of variables. */
   readonly stated: ReadonlyMap<string, readonly string[]>;

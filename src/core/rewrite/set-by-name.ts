@@ -62,7 +62,8 @@ export function setUnder(
 }
 
 function mayBe(expression: Node, name: string, spelled: boolean): boolean {
-  const pattern = patternOf(expression);
+  const pattern = patternOf(expression).replace(/(?:\.\*)+/g, ANY);
+  if (pattern.split(ANY).length > MOST_WILDCARDS) return true;
   // A name that comes from anywhere is this one where it is written somewhere.
   return pattern.replaceAll('.*', '') === '' ? spelled : new RegExp(`^${pattern}$`, 's').test(name);
 }
@@ -70,7 +71,10 @@ function mayBe(expression: Node, name: string, spelled: boolean): boolean {
 const ANY = '.*';
 /** Any text, put together for sure. */
 const MADE = '(?:.*)';
-const MOST_NAMES = 4;
+/** A pattern of many takes very long to fail. */
+const MOST_WILDCARDS = 5;
+/** Names of names: each may be put together of many. */
+const MOST_NAMES = 2;
 
 /** What the text of a name is known to hold. */
 function patternOf(expression: Node, depth = 0): string {

@@ -48,6 +48,22 @@ function composeMaps(outer: AxisMap, inner: MappedAxis): AxisMap {
   return OTHER;
 }
 
+/** Do both find the same row for every position, as far as is known? Of what is none of the kinds nothing is. */
+export function sameMap(a: AxisMap, b: AxisMap): boolean {
+  switch (a.kind) {
+    case 'all':
+      return b.kind === 'all';
+    case 'blocks':
+      return b.kind === 'blocks' && equal(a.ratio, b.ratio) === true;
+    case 'cycle':
+      return b.kind === 'cycle' && equal(a.source, b.source) === true;
+    case 'indexed':
+      return b.kind === 'indexed' && a.index === b.index;
+    case 'other':
+      return false;
+  }
+}
+
 /** An axis before merging: its size and, if it is a replica, its map. */
 export interface MergeAxis {
   readonly extent: Dim;

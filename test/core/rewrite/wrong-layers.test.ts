@@ -50,6 +50,11 @@ describe('rewrites: a layer that is not what its name says', () => {
     head: ["NAME = 'fc'"],
     tail: ['def build(m, kind):', `    ${line}`, '    return m'],
   });
+  check(
+    'a name of too many parts to be looked at',
+    byName(`setattr(m, f'${Array.from({ length: 40 }, (_, i) => `{kind[${i}]}`).join('f')}', nn.Tanh())`),
+    refused(/may put another module/),
+  );
   for (const line of [
     "setattr(m, 'f' + 'c', nn.Tanh())",
     "setattr(m, f'{kind}c', nn.Tanh())",

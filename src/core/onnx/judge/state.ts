@@ -3,7 +3,7 @@
  * one axis it may be a row of blocks (a concatenation), each block a sum of products of such values. A linear operator
  * works on that form block by block and term by term: that is what the rules look at.
  */
-import type { MappedAxis } from '../../tensor/axis-map';
+import { type MappedAxis, sameMap } from '../../tensor/axis-map';
 import { equal, type Dim } from '../../tensor/dim';
 import type { Operator, Value } from '../graph';
 
@@ -131,16 +131,5 @@ export function sameAxis(a: AxisState, b: AxisState): boolean {
   if (a?.kind !== 'replica' || b?.kind !== 'replica') return false;
   const [x, y] = [a.mapped, b.mapped];
   if (equal(x.extent, y.extent) === false) return false;
-  switch (x.map.kind) {
-    case 'all':
-      return y.map.kind === 'all';
-    case 'blocks':
-      return y.map.kind === 'blocks' && equal(x.map.ratio, y.map.ratio) === true;
-    case 'cycle':
-      return y.map.kind === 'cycle' && equal(x.map.source, y.map.source) === true;
-    case 'indexed':
-      return y.map.kind === 'indexed' && x.map.index === y.map.index;
-    case 'other':
-      return a === b;
-  }
+  return a === b || sameMap(x.map, y.map);
 }
