@@ -220,6 +220,7 @@ export const kept = (value: Value): Value =>
     ? tensor(withoutReplicas(value.shape), {
         content: value.content === 'data' ? 'constant' : value.content,
         index: value.index,
+        itemSize: value.itemSize,
       })
     : value;
 
@@ -253,8 +254,10 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
     }
     const key = asString(argument(args, 0, 'name')) ?? templateOf(args.nodes.get(0));
     const given = argument(args, 1, 'tensor', 'param', 'module');
-    if (key !== null && given)
-      heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, kept(given)) });
+    // What is registered is converted with the module.
+    const stays = given?.kind === 'tensor' ? { ...given, itemSize: null } : given;
+    if (key !== null && stays)
+      heap.set(owner.id, { ...item, attributes: new Map(item.attributes).set(key, kept(stays)) });
     return NONE;
   }
   if (item?.kind === 'list') {

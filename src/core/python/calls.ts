@@ -11,6 +11,7 @@ import { FLASH_ATTENTION, attentionMethod, isAttentionMethod } from './library-a
 import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
+import { statedSize } from './casts';
 import { callUnknown } from './conventions';
 import { carriesAny } from './held';
 import { isInstance } from './instances';
@@ -142,7 +143,8 @@ function callName(path: string, args: Args, node: Node, frame: Frame, run: Run):
   if (name === 'torch.meshgrid' || name === 'torch.cartesian_prod' || name === 'torch.combinations')
     return pairs(args, name === 'torch.meshgrid', placeOf(node));
   if (name === 'torch.Size') return callBuiltin('tuple', args, node, frame, run);
-  if (name === 'torch.linspace') return tensor(UNKNOWN_SHAPE, { content: 'constant' });
+  if (name === 'torch.linspace')
+    return tensor(UNKNOWN_SHAPE, { content: 'constant', itemSize: statedSize(args, null) });
   if (/^(copy\.)?(deepcopy|copy)$/.test(name)) return args.positional[0] ?? unknown();
   if (/^nn\.utils\.rnn\.pack_padded_sequence$/.test(name)) {
     const rows = argument(args, 0, 'input');

@@ -6,7 +6,7 @@ import { textOf } from './syntax';
 
 /** Bytes per element that the name alone tells. half and bfloat16 are both 2: one may still be cast to the other. */
 const SIZES: Readonly<Record<string, number>> = { float: 4, double: 8, half: 2, bfloat16: 2 };
-const NAMED = /\b(float32|float|float64|double)\b/;
+const NAMED = /\b(float32|float|FloatTensor|float64|double|DoubleTensor)\b/;
 /** No part of another word: `points.device` is no type. */
 const DTYPE = /dtype|\b(half|b?float|bf16|fp16|double|u?int\d*|long)(?!\p{Ll})/u;
 
@@ -26,7 +26,16 @@ export function cast(name: string, t: Tensor, args: Args, place: Place): Tensor 
   return { ...pointwise([t], place, name), itemSize: size, uniform: t.uniform };
 }
 
+/** Of a dtype as it stands in the text: 4 or 8 where it is a floating-point type of more than two bytes. */
 function sizeOf(text: string): number | null {
   const named = NAMED.exec(text)?.[1];
-  return named === undefined ? null : named === 'float64' || named === 'double' ? 8 : 4;
+  // The type of Python's own numbers.
+  if (text === 'float') return 8;
+  return named === undefined ? null : /64|^[dD]ouble/.test(named) ? 8 : 4;
+}
+
+/** The size that `dtype=torch.float32` states where a tensor is made; `otherwise` where nothing is stated. */
+export function statedSize({ nodes }: Args, otherwise: number | null): number | null {
+  const stated = nodes.get('dtype');
+  return stated ? sizeOf(textOf(stated)) : otherwise;
 }

@@ -22,6 +22,7 @@ import {
 import type { Axis, Place, Shape, Tensor } from '../tensor/value';
 import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, nodeAt, opaque } from './access';
+import { statedSize } from './casts';
 import { endOfPairs, isTensorOfPairs } from './pairs';
 import { type Node, childOf, textOf } from './syntax';
 
@@ -220,16 +221,23 @@ function ofPositions({ positional: [first] }: Args, run: Run, frame: Frame): Ten
   return arePositions ? tensor(exactShape([freeAxis(null)]), { content: 'index' }) : null;
 }
 
+/** What is made of sizes, numbers or another tensor, with the size of an element where the text states it. */
 export function created(kind: string, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const like = args.positional.find((v) => v.kind === 'tensor');
+  const made = createdOf(kind, like, args, place, run, frame);
+  const inherited = /^new_|_like$/.test(kind) ? (like?.itemSize ?? null) : made.itemSize;
+  const itemSize = statedSize(args, kind === 'FloatTensor' ? 4 : inherited);
+  return itemSize === made.itemSize ? made : { ...made, itemSize };
+}
+
+function createdOf(kind: string, like: Tensor | undefined, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const call = /^((as_)?tensor|(Long|Int)Tensor)$/.test(kind) ? nodeAt(place) : null;
   if (call && isTensorOfPairs(call)) return endOfPairs(place);
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
   if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
     return tensor(shapeOfLists(args.nodes.get(0)), { content: 'constant', place });
   const uniform = /^(new_)?(ones|zeros|full)(_like)?$/.test(kind);
-  if (/_like$/.test(kind) && like?.kind === 'tensor')
-    return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });
+  if (/_like$/.test(kind) && like) return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });
   // Of a tensor, it is a copy of that.
   if (/^(as_)?tensor$/.test(kind) && like && like === args.positional[0]) return { ...like, place };
   if (kind === 'eye') return tensor(UNKNOWN_SHAPE, { content: 'identity', place });

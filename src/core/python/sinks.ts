@@ -215,25 +215,19 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
 function implicitCopy(a: Tensor, b: Tensor, place: Place): { at: 0 | 1; hit: SinkHit } | null {
   for (const at of [0, 1] as const) {
     const [t, other] = at === 0 ? [a, b] : [b, a];
-    const extent = t.content === 'mask' || t.content === 'index' ? null : batchToCopy(t, other);
+    const { content, itemSize, shape } = t;
+    const extent = content === 'mask' || content === 'index' ? null : batchToCopy(t, other);
     if (!extent) continue;
     const [own, others] = at === 0 ? [knownAxis(a.shape, -2), axisAt(b, -1)] : [knownAxis(b.shape, -1), axisAt(a, -2)];
     const single = isOne(others.dim);
     // Copies of a vector are as nothing beside the matrices that they meet.
     if (isOne(own?.dim ?? null) && !single) continue;
     const made = replica(t, { map: ALL, source: ONE, extent, origin: place, written: true, argument: at });
-    const rest = t.shape.head.filter((axis) => !isOne(axis.dim));
-    const carrier = tensor(exactShape([{ dim: extent, replica: made }, ...rest]), { content: t.content });
-    const hit: SinkHit = {
-      replica: made,
-      axis: 0,
-      via: 'whole',
-      carrier,
-      axisRole: 'batch',
-      copiedInside: true,
-      implicit: single ? 'vector' : 'matrix',
-    };
-    return { at, hit };
+    const rest = shape.head.filter((axis) => !isOne(axis.dim));
+    const carrier = tensor(exactShape([{ dim: extent, replica: made }, ...rest]), { content, itemSize });
+    const implicit = single ? 'vector' : 'matrix';
+    const way = { axis: 0, via: 'whole', axisRole: 'batch', copiedInside: true } as const;
+    return { at, hit: { ...way, replica: made, carrier, implicit } };
   }
   return null;
 }

@@ -276,7 +276,14 @@ function eitherTensor(a: Tensor, b: Tensor): Tensor {
   const index = a.index.kind === b.index.kind ? a.index : { kind: 'unknown' as const };
   const [own, other] = [a, b].map((t) => t.base ?? { id: t.id, label: t.label, front: 0, back: 0 });
   const isSame = own?.id === other?.id && own?.front === other?.front && own?.back === other?.back;
-  return tensor(shape, { content, index, uniform: a.uniform && b.uniform, base: isSame ? (own ?? null) : null });
+  const itemSize = a.itemSize === b.itemSize ? a.itemSize : null;
+  return tensor(shape, {
+    content,
+    index,
+    itemSize,
+    uniform: a.uniform && b.uniform,
+    base: isSame ? (own ?? null) : null,
+  });
 }
 
 const contradicts = (a: readonly Condition[], b: readonly Condition[]): boolean =>

@@ -1,6 +1,6 @@
 /** Concatenation: which maps survive, and the linear form that it builds. */
 import { type Dim, add, equal } from './dim';
-import { joined, mapReplicas, mergeContent, sameMap, sameReplica, writtenAt } from './pointwise';
+import { joined, mapReplicas, mergeContent, sameMap, sameReplica, widest, writtenAt } from './pointwise';
 import {
   NO_INDEX,
   UNKNOWN_SHAPE,
@@ -11,6 +11,7 @@ import {
   mapAxes,
   position,
   rankOf,
+  replicasOf,
   tensor,
   withRank,
 } from './shape';
@@ -25,6 +26,7 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   const axis = rank !== null && dim < 0 ? dim + rank : dim;
   const written = writtenAt(place, `${by} writes the copy`, 'concatenate');
   const mark = (r: Replica): Replica => (assumed ? withAssumption(written(r), 'joined-along-last') : written(r));
+  const itemSize = widest(values);
   const blocks: Block[] = [];
   // Rows of several kinds that are concatenations themselves keep their blocks, along the other axis.
   // Padded with a constant, they are one kind.
@@ -38,7 +40,12 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
     else if (inner && inner.axis === null && inner.blocks.length === 1) {
       blocks.push({ width, terms: inner.blocks[0]?.terms ?? [], place: value.place ?? place });
     } else {
-      const atom = { ...mapReplicas(value, mark), form: isRows && holdsCopies(value, at) ? inner : null };
+      const atom = {
+        ...mapReplicas(value, mark),
+        form: isRows && holdsCopies(value, at) ? inner : null,
+        // Views are written here, as wide as the widest of all.
+        itemSize: replicasOf(value.shape).every(({ written }) => written) ? value.itemSize : itemSize,
+      };
       blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
     }
   }
@@ -52,6 +59,7 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
   return tensor(shape, {
     place,
     content,
+    itemSize,
     // Loops and reversed edges added to edges are edges.
     index: (isOfIds && values.find((v) => v.index.kind === 'edge-index')?.index) || NO_INDEX,
     form: !isOfIds && blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,

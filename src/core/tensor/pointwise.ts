@@ -170,6 +170,15 @@ function broadcastShape(values: readonly Tensor[], scalingOnly: (t: Tensor, from
 
 const never = (): null => null;
 
+/** Bytes per element of what several tensors become together, as far as one of them tells; a single number widens no tensor. */
+export function widest(values: readonly Tensor[]): number | null {
+  const full = values.filter((v) => rankOf(v.shape) !== 0);
+  const sizes = (full.length > 0 ? full : values).map((v) => v.itemSize);
+  const most = Math.max(...sizes.map((size) => size ?? 0));
+  // What is not known may be wider than half precision, and is hardly wider than single.
+  return most >= 4 || (most > 0 && !sizes.includes(null)) ? most : null;
+}
+
 /** A pointwise operator that is not linear. A new value is written; maps survive where nothing varies along the axis. */
 export function pointwise(values: readonly Tensor[], place: Place, what: string): Tensor {
   const [first] = values;
@@ -180,7 +189,14 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   const content = mergeContent(values);
   const form = content === 'random' ? null : pointwiseForm(values, place, what);
   const noised = content === 'random' && values.some((v) => v.noised || carriesReplica(v));
-  const result = tensor(content === 'random' ? withoutMaps(marked) : marked, { place, content, form, noised });
+  const itemSize = widest(values);
+  const result = tensor(content === 'random' ? withoutMaps(marked) : marked, {
+    place,
+    content,
+    form,
+    noised,
+    itemSize,
+  });
   const full = values.filter((v) => rankOf(v.shape) !== 0);
   const picked = full.length === 1 ? (full[0]?.picked.map(mark) ?? []) : [];
   if (values.length > 1) return { ...result, picked };
@@ -235,8 +251,9 @@ export function atomOf(block: Block, whole: Tensor): Tensor {
   const factors = block.terms.flatMap((term) => term.factors);
   const [only] = factors;
   if (only && factors.length === 1) return only;
-  if (!only) return tensor(whole.shape, { place: block.place });
-  return { ...tensor(broadcastShape(factors, never), { place: block.place }), form: null };
+  const { itemSize } = whole;
+  if (!only) return tensor(whole.shape, { place: block.place, itemSize });
+  return { ...tensor(broadcastShape(factors, never), { place: block.place, itemSize }), form: null };
 }
 
 /** a + b, a - b, or a scalar multiple. Builds a form when some operand is a replica that the result is not. */
@@ -327,7 +344,7 @@ function scaleRows(t: Tensor, by: Tensor, place: Place): Tensor {
   const mark = writtenAt(place, 'multiplication writes the copy');
   const value = mapReplicas(t, (replica) => ({ ...mark(replica), scaled: replica.scaled ?? by.place ?? place }));
   const fresh = tensor(value.shape, { place });
-  return { ...worked(value, place), id: fresh.id, storage: fresh.id, place, label: '' };
+  return { ...worked(value, place), id: fresh.id, storage: fresh.id, place, label: '', itemSize: widest([t, by]) };
 }
 
 function scaledForm(t: Tensor, place: Place): Tensor {

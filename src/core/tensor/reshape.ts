@@ -99,7 +99,9 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
     const agrees = equal(product(from.map((axis) => axis.dim)), product(into)) === true;
     const merged =
       (isPlain || agrees) && from.some((a, i) => sizes[front + i] !== 'rest' && isMultiple(into[i] ?? null, a.dim));
-    if (pairs && !merged) {
+    // What is left to -1 is known: sizes that hold together need no other name.
+    const isSure = rest !== null && sizes.includes('rest') && into.every((size) => size !== null);
+    if (pairs && !merged && !isSure) {
       if (from.some((axis) => axis.replica)) assumptions.push('order-of-axes');
       front += from.length;
       from = [];

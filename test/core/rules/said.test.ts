@@ -146,6 +146,14 @@ class Fold(nn.Module):
       ],
     );
   });
+  check(
+    'of a view that says with -1 what the others leave are those',
+    method(
+      'grid = self.wide.view(1, n).expand(n, n).reshape(1, -1)',
+      'return self.fc(torch.cat([grid.unsqueeze(1).expand(-1, len(y), -1), y], dim=-1))',
+    ),
+    { bytes: 'len(y)*n*n*2' },
+  );
   it('none of which has a name make no formula', () => {
     const bytes = (...names: readonly string[]): string => costOf(names.map(symbol), 2, null, null).bytesText;
     assert.equal(bytes('?@1', '?@2'), '?');
@@ -248,4 +256,54 @@ describe('the way of a copy', () => {
     ],
     ['replicates and writes every copy', 'nn.Linear reads every copy'],
   );
+});
+
+describe('the size of an element', () => {
+  const bytes = (title: string, body: readonly string[], each: number, isHalf = false): void =>
+    check(title, method('b, n, d = y.shape', ...body), {
+      message: new RegExp(`\\*${each} bytes per call${isHalf ? ' in half precision' : '(?! in half)'}`),
+    });
+  const copied = 'u = u.unsqueeze(1).expand(b, n, d)';
+  const joined = 'return self.fc(torch.cat([u, y], dim=-1))';
+  bytes('is half of single precision where nothing is stated', ['u = x.view(b, d)', copied, joined], 2, true);
+  bytes('is that of a type that is stated', ['u = x.view(b, d).float()', copied, joined], 4);
+  bytes('stays in arithmetic', ['u = x.view(b, d).to(torch.float64) * 0.5', copied, joined], 8);
+  bytes('is the wider one of two', ['u = x.view(b, d).float() + self.wide', copied, joined], 4);
+  bytes(
+    'is the stated one of what is made',
+    ['u = torch.zeros(b, d, dtype=torch.float32) + self.wide', copied, joined],
+    4,
+  );
+  bytes(
+    'is that of what it is made after',
+    ['u = torch.zeros_like(x.view(b, d).float()) + self.wide', copied, joined],
+    4,
+  );
+  bytes('is the widest where views are joined', ['u = x.view(b, d)', copied, 'y = y.float()', joined], 4);
+  bytes(
+    'is its own where it is written before',
+    ['u = x.view(b, d)', `${copied}.clone()`, 'y = y.float()', joined],
+    2,
+    true,
+  );
+  bytes(
+    'is not that of one number',
+    ['u = x.view(b, d) * torch.tensor(2.0, dtype=torch.float32)', copied, joined],
+    2,
+    true,
+  );
+  const stored = (statement: string): string => `${HEAD}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        ${statement}
+        self.fc = nn.Linear(16, 8)
+
+    def forward(self, y):
+        return self.fc(torch.cat([self.seed.expand(len(y), 16), y], dim=-1))
+`;
+  const seed = 'torch.linspace(0, 1, 16, dtype=torch.float).view(1, 16)';
+  check('stays that of what a constructor stores', stored(`self.seed = ${seed}`), { message: /\*64 bytes per call$/ });
+  for (const registered of [`self.register_buffer('seed', ${seed})`, `self.seed = nn.Parameter(${seed})`])
+    check(`is that of the model for ${registered}`, stored(registered), { message: /half precision$/ });
 });
