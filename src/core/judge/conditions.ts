@@ -135,6 +135,35 @@ function assignsTo(part: Node, name: string): boolean {
   return targets.some((target) => target?.kind === 'identifier' && textOf(target) === name);
 }
 
+/**
+ * What stands asserted in front of the product of the length of something that the block with the copies appends rows to: with
+ * those rows it may not hold, and then nothing comes that far.
+ */
+export function assertedLengths(origin: Node, sink: Node): readonly string[] {
+  const scope = scopeOf(origin);
+  if (origin.file !== sink.file || scope !== scopeOf(sink) || !textOf(scope).includes('assert')) return [];
+  const appended = (blockOf(origin)?.children ?? []).flatMap(
+    (statement) => APPENDED.exec(textOf(statement))?.[1] ?? [],
+  );
+  const found: string[] = [];
+  for (let block = blockOf(sink); block && appended.length > 0; block = block.parent && blockOf(block.parent))
+    for (const { kind, start, end, children } of block.children) {
+      const text = kind === 'assert_statement' && children[0] ? textOf(children[0]) : '';
+      const of = LENGTH.exec(text)?.[1];
+      if (of !== undefined && appended.includes(of) && start > origin.end && end < sink.start) found.push(text);
+    }
+  return found;
+}
+
+const APPENDED = /^(\w+) = torch\.(?:cat|concat)\(\s*[[(]\s*\1,/;
+const LENGTH = /^(\w+)\.(?:size\(-?\d+\)|shape\[-?\d+\]) == [\w.]+$/;
+
+function blockOf(node: Node): Node | null {
+  for (let at: Node | null = node; at && !/_definition$/.test(at.kind); at = at.parent)
+    if (at.kind === 'block') return at;
+  return null;
+}
+
 /** Asked for every copy that comes to a product, of the same few places. */
 const around = new WeakMap<Node, readonly string[]>();
 

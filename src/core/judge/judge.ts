@@ -11,6 +11,7 @@ import type { Replica, StepKind, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
 import {
+  assertedLengths,
   between,
   callsBetween,
   choices,
@@ -210,7 +211,8 @@ function matchOf(
   // What is copied in training alone, and dropped from there, is equal nowhere.
   if (when.includes('self.training') && path.some(({ kind }) => kind === 'draw')) return null;
   const [call = null] = callsBetween(origin, event.node, event.frame);
-  const shown = standing(
+  const asserted = assertedLengths(origin, event.node);
+  const stated = standing(
     plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),
     [...path.map((step) => step.node), call],
   );
@@ -228,8 +230,8 @@ function matchOf(
     why: null,
     cost: { ...cost, itemSize: hit.carrier.itemSize, ratio, contracted },
     facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
-    when: shown,
-    partly: shown.length < when.length || [...path.map(({ node }) => node), call].some((at) => at && isLeftBefore(at)),
+    when: [...asserted, ...stated],
+    partly: stated.length < when.length || [...path.map(({ node }) => node), call].some((at) => at && isLeftBefore(at)),
     first: [replica, ...replica.also].some((r) => isFirst(r, event.node)),
     bindings,
     size: (dim) => bound(name(dim), bindings),

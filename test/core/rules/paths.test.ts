@@ -293,3 +293,33 @@ class Model(nn.Module):
   check('whatever the name', ['small', 'large'], 'width', 'width*x.shape[0]*2');
   check('also where both say the same', ['small', 'small'], 'small', 'small*x.shape[0]*2');
 });
+
+describe('a length that is asserted behind appended copies', () => {
+  const check = (title: string, assertion: string, expected: RegExp): void => {
+    it(title, async () => {
+      const text = `${HEAD}
+class Attention(nn.Module):
+    def __init__(self, d, bias):
+        super().__init__()
+        self.bias_k = nn.Parameter(torch.zeros(1, 1, d)) if bias else None
+        self.bias_v = nn.Parameter(torch.zeros(1, 1, d)) if bias else None
+
+    def forward(self, attn, k, v):
+        n = k.size(0)
+        if self.bias_k is not None:
+            k = torch.cat([k, self.bias_k.repeat(1, k.size(1), 1)])
+            v = torch.cat([v, self.bias_v.repeat(1, v.size(1), 1)])
+        k = k.transpose(0, 1)
+        v = v.transpose(0, 1)
+        ${assertion}
+        return torch.bmm(attn, v), k
+`;
+      const [first] = await findingsOf(text);
+      assert.match(first?.message ?? 'no finding', expected);
+    });
+  };
+  const own = 'self.bias_k is not None';
+  check('is a condition', 'assert k.size(1) == n', new RegExp(`\\(when k\\.size\\(1\\) == n and ${own}\\)`));
+  check('is none of what nothing was appended to', 'assert attn.size(1) == n', new RegExp(`\\(when ${own}\\)`));
+  check('is none of the width', 'assert k.dim() == 3', new RegExp(`\\(when ${own}\\)`));
+});
