@@ -66,9 +66,11 @@ export function standing(when: readonly string[], nodes: readonly (Node | null)[
  * whether there are any rows, whether training drops a layer.
  */
 export const choices = (when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] =>
-  standing(when, nodes).filter(
-    (text) => !NO_CHOICE.test(text) && !nodes.some((node) => node !== null && passesAround(node, text)),
-  );
+  withoutPasses(standing(when, nodes), nodes).filter((text) => !NO_CHOICE.test(text));
+
+/** Without those that a function that is called asks of the variable of a loop around the place: each pass has its own. */
+export const withoutPasses = (when: readonly string[], nodes: readonly (Node | null)[]): readonly string[] =>
+  when.filter((text) => !nodes.some((node) => node !== null && passesAround(node, text)));
 
 const NO_CHOICE = /drop|(\.(shape|size)[[(]-?\d+[\])]|\.numel\(\)|^len\([\w.]+\)) (!=|>) 0$/i;
 

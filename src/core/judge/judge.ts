@@ -22,6 +22,7 @@ import {
   needed,
   plain,
   standing,
+  withoutPasses,
 } from './conditions';
 import { attentionOf, formOf, productOf, replicaFact, sinkOf } from './facts';
 import { guardsOf } from './guards';
@@ -207,10 +208,10 @@ function matchOf(
   if (code === 'IKB301' && isInitial(replica.of)) return null;
   const isNarrow = valueOf(contracted) === null ? isPlace(first) : (valueOf(contracted) ?? Infinity) < NARROW;
   if (isNarrow && isAddend(hit, operand)) return null;
-  const when = independent(needed([...candidate.when, ...candidate.inner], ways));
+  const [call = null, ...within] = callsBetween(origin, event.node, event.frame);
+  const when = withoutPasses(independent(needed([...candidate.when, ...candidate.inner], ways)), within);
   // What is copied in training alone, and dropped from there, is equal nowhere.
   if (when.includes('self.training') && path.some(({ kind }) => kind === 'draw')) return null;
-  const [call = null] = callsBetween(origin, event.node, event.frame);
   const asserted = assertedLengths(origin, event.node);
   const stated = standing(
     plain(common(when, ways)).filter((text) => !candidate.inner.includes(text)),

@@ -31,7 +31,7 @@ export function benchHint(match: Match): BenchHint | null {
     }
     case 'IKB103': {
       const { Ku, Kc } = widths(match);
-      const N = columns(number(match.cost.bytes), rows.B, number(Ku));
+      const N = columns(match, rows.B, number(Ku));
       return { op: 'linear-compression', dims: { ...rows, Ku: number(Ku), Kc: number(Kc), M, N } };
     }
     case 'IKB201':
@@ -63,9 +63,10 @@ function widths(match: Match): { readonly Ku: Dim; readonly Kc: Dim } {
   return { Ku: total(blocks.filter(isReplicated)), Kc: total(blocks.filter((block) => !isReplicated(block))) };
 }
 
-/** Columns of the embeddings: what is left of the copied bytes per row and replicated feature, at two bytes an element. */
-function columns(bytes: number | null, rows: number | null, features: number | null): number | null {
-  const size = bytes && rows && features ? bytes / (2 * rows * features) : null;
+/** Columns of the embeddings: what is left of the copied bytes per row and replicated feature. */
+function columns({ cost, size: number }: Match, rows: number | null, features: number | null): number | null {
+  const bytes = number(cost.bytes);
+  const size = bytes && rows && features ? bytes / ((cost.itemSize ?? DEFAULT_ITEM_SIZE) * rows * features) : null;
   return size !== null && Number.isInteger(size) ? size : null;
 }
 

@@ -323,3 +323,37 @@ class Attention(nn.Module):
   check('is none of what nothing was appended to', 'assert attn.size(1) == n', new RegExp(`\\(when ${own}\\)`));
   check('is none of the width', 'assert k.dim() == 3', new RegExp(`\\(when ${own}\\)`));
 });
+
+describe('what a layer of a loop in another class is asked', () => {
+  const check = (title: string, test: string, expected: RegExp): void => {
+    it(title, async () => {
+      const text = `${HEAD}
+class Stack(nn.Module):
+    def __init__(self, d, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([])
+        for i in range(depth):
+            self.layers.append(nn.ModuleList([nn.Linear(d, d) if i > depth / 2 else None, nn.Linear(d, d)]))
+
+    def forward(self, x, deep):
+        for skip, fc in self.layers:
+            if ${test}:
+                x = x.cumsum(1)
+            x = fc(x) + x
+        return x
+
+class Model(nn.Module):
+    def __init__(self, d, depth):
+        super().__init__()
+        self.stack = Stack(d, depth)
+
+    def forward(self, x, n, deep):
+        return self.stack(x.unsqueeze(1).repeat(1, n, 1), deep)
+`;
+      const [first] = await findingsOf(text);
+      assert.match(first?.message ?? 'no finding', expected);
+    });
+  };
+  check('is no condition of copies that come to all layers', 'skip is not None', /`fc`, which/);
+  check('is one where it is not of the layer', 'deep', /`fc` \(on some paths\), which/);
+});
