@@ -1,5 +1,5 @@
 /** Operators that make one tensor of a list or of sizes: cat, stack, zeros. */
-import { type Dim, constant, equal } from '../tensor/dim';
+import { type Dim, constant, equal, multiply } from '../tensor/dim';
 import { OTHER } from '../tensor/axis-map';
 import { concatenate } from '../tensor/concatenate';
 import { mapReplicas, writtenAt } from '../tensor/pointwise';
@@ -207,6 +207,16 @@ function shapeOfLists(node: Node | undefined): Shape {
     : UNKNOWN_SHAPE;
 }
 
+/** `concatenate([n * arange(k) + i for i in range(n)])`: each of `n * k` positions once, what a helper `tile` puts its copies in order by. */
+function takenInSteps(list: Node | undefined, { state }: Frame): Dim {
+  const found = list && IN_STEPS.exec(textOf(list));
+  const [n, k] = [found?.[1], found?.[2]].map((name) => asDim(state.names.get(name ?? '')));
+  return n && k ? multiply(n, k) : null;
+}
+
+const IN_STEPS =
+  /^(?:np|numpy)\.concatenate\(\s*\[\s*(\w+) \* (?:np|numpy)\.arange\((\w+)\) \+ (\w+) for \3 in range\(\1\)\s*\]\s*\)$/;
+
 /** `torch.tensor(0.5)`, `torch.tensor([0.1, 0.2])`: numbers of the text, that no input decides. */
 function ofNumbers({ positional: [first], nodes }: Args, place: Place): Tensor | null {
   const isNumber = first?.kind === 'int' || first?.kind === 'number' || first?.kind === 'bool';
@@ -233,6 +243,8 @@ export function created(kind: string, args: Args, place: Place, run: Run, frame:
 function createdOf(kind: string, like: Tensor | undefined, args: Args, place: Place, run: Run, frame: Frame): Tensor {
   const call = /^((as_)?tensor|(Long|Int)Tensor)$/.test(kind) ? nodeAt(place) : null;
   if (call && isTensorOfPairs(call)) return endOfPairs(place);
+  const rows = kind === 'LongTensor' ? takenInSteps(args.nodes.get(0), frame) : null;
+  if (rows) return tensor(exactShape([freeAxis(rows)]), { content: 'constant', place });
   // Of numbers, or of something that numpy made: data of its own, that no input decides.
   if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
     return tensor(shapeOfLists(args.nodes.get(0)), { content: 'constant', place });

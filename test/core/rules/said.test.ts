@@ -68,6 +68,20 @@ describe('how often something in a list is copied', () => {
     { message: /^`x\[b\]` is copied `n` times before/ },
   );
   check(
+    'is what a helper is told that puts its copies in another order',
+    `import numpy as np
+${method('x = tile(x, 0, n)', 'return decoder(encoder_hidden_states=x)')}
+def tile(x, dim, n_tile):
+    rows = x.size(dim)
+    times = [1] * x.dim()
+    times[dim] = n_tile
+    x = x.repeat(*(times))
+    order = torch.LongTensor(np.concatenate([rows * np.arange(n_tile) + i for i in range(rows)]))
+    return torch.index_select(x, dim, order.to(x.device))
+`,
+    { message: /^`x` is copied `n` times before/ },
+  );
+  check(
     'is not what multiplies it where a loop adds it again',
     stacked('rows = []', 'for b in counts:', '    rows += [x] * n'),
     { message: /^`x` is copied an unknown number of times before/ },
