@@ -5,7 +5,7 @@ import { holdFloats, inSinglePrecision } from './conditions';
 import { shortly } from './edit';
 import { type Call, callOf, elements, isSimple, unwrap } from './expression';
 import { indexOf } from './file-index';
-import { KEEPING, isFloating } from './floating';
+import { KEEPING, isFloating, isFree } from './floating';
 import { occurrences } from './names';
 import { replicateOf } from './replicate';
 import { trace } from './trace';
@@ -147,7 +147,8 @@ function untoldDtypes(operands: readonly Node[]): readonly string[] {
 function rootOf(operand: Node): string {
   const source = unwrap(trace(replicateOf(trace(operand).value)?.source ?? operand).value);
   const call = callOf(source);
-  if (call?.receiver && textOf(call.receiver) !== 'torch' && KEEPING.has(call.method)) return rootOf(call.receiver);
+  const of = call && (isFree(call) ? call.positional[0] : call.receiver);
+  if (call && of && elements(of) === null && KEEPING.has(call.method)) return rootOf(of);
   const value =
     source.kind === 'subscript' &&
     !/^\[(['"])/.test(textOf(source).slice(textOf(childOf(source, 'value') ?? source).length))

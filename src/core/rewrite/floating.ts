@@ -13,7 +13,7 @@ const FLOATS = new Set(
   (
     'float half double bfloat16 softmax log_softmax sigmoid tanh gelu silu selu elu softplus leaky_relu mean std var ' +
     'norm normalize exp log sqrt rsqrt sin cos layer_norm rms_norm batch_norm linear embedding conv1d conv2d ' +
-    'interpolate scaled_dot_product_attention dropout randn rand randn_like rand_like normal logit'
+    'interpolate scaled_dot_product_attention dropout randn rand randn_like rand_like normal logit cdist'
   ).split(' '),
 );
 /** What makes a tensor of floats where no dtype is given. */
@@ -23,9 +23,14 @@ export const KEEPING: ReadonlySet<string> = new Set(
   (
     'unsqueeze squeeze view reshape flatten unflatten expand expand_as repeat repeat_interleave transpose permute contiguous ' +
     'clone detach tile index_select gather flip abs clamp mT T sum max_pool1d rearrange movedim roll masked_fill ' +
-    'relu zeros_like ones_like empty_like broadcast_to cat concat stack einsum matmul bmm mm chunk split unbind requires_grad_'
+    'relu zeros_like ones_like empty_like broadcast_to cat concat stack einsum matmul bmm mm chunk split unbind requires_grad_ ' +
+    'amax amin cpu cuda'
   ).split(' '),
 );
+/** What gives values and their positions. */
+const RANKED = new Set('max min topk sort median mode kthvalue cummax cummin'.split(' '));
+/** A module of a class, by its name: what it is applied to keeps its type, or becomes a floating-point one. */
+const ACTIVATION = /^self\.(\w+_)?(act|act_fn|act_func|activation|activation_fn|relu|gelu|silu|nonlinearity)$/;
 const FLOAT_DTYPE = /\b(torch\.)?(float(16|32|64)?|half|double|bfloat16)\b|\.dtype\b/;
 const FLOAT_NAME =
   /(^|_)(emb|embs|embed|embeds|embedding|embeddings|hidden|hiddens|hidden_states?|latents?|logits|probs?)$/;
@@ -51,12 +56,13 @@ export function isFloating(operand: Node, depth = 0): boolean {
     );
   }
   if (node.kind === 'unary_operator') return inner(childOf(node, 'argument'));
-  if (node.kind === 'subscript') return !/\[['"]\w+['"]\]$/.test(textOf(node)) && inner(childOf(node, 'value'));
+  if (node.kind === 'subscript') return isFloatItem(node, inner);
   if (node.kind === 'conditional_expression')
     return node.children.length === 3 && inner(node.children[0]) && inner(node.children[2]);
   if (node.kind === 'named_expression') return inner(childOf(node, 'value'));
   const call = callOf(node);
   if (call) return isFloatCall(call, inner);
+  if (/^self\.\w+\.weight$/.test(textOf(node))) return true;
   if (/^self\.\w+$/.test(textOf(node)))
     return isParameter(node) || isUsedAsFloat(node) || inner(bufferOf(node)) || isAssignedFloat(node, inner);
   if (node.kind !== 'identifier') return false;
@@ -69,27 +75,54 @@ export function isFloating(operand: Node, depth = 0): boolean {
   );
 }
 
+/** Rows of a tensor, the values of `x.max(dim=1)[0]`, or what `rows['user'] = self.embed(x)` put there, wherever it is put there. */
+function isFloatItem(node: Node, inner: (one: Node | null | undefined) => boolean): boolean {
+  const [value, at] = [childOf(node, 'value'), childOf(node, 'subscript')];
+  if (at?.kind === 'string') {
+    const put = value?.kind === 'identifier' ? occurrences(scopeOf(node), textOf(value)) : [];
+    const made = put.filter(isBinding).map(({ parent }) => parent && childOf(parent, 'right'));
+    if (made.length !== 1 || made[0]?.kind !== 'dictionary' || made[0].children.length > 0) return false;
+    const values = put.flatMap(({ parent }) =>
+      parent && parent.field === 'left' && textOf(parent) === textOf(node)
+        ? (parent.parent && childOf(parent.parent, 'right')) || node
+        : [],
+    );
+    return values.length > 0 && values.every((one) => callOf(one) !== null && inner(one));
+  }
+  const call = value && callOf(unwrap(value));
+  if (call && RANKED.has(call.method))
+    return at?.kind === 'integer' && textOf(at) === '0' && inner(isFree(call) ? call.positional[0] : call.receiver);
+  return inner(value);
+}
+
+/** A function, no method of what stands in front of it. */
+export const isFree = (call: Call): boolean =>
+  /^(torch|F|nn\.functional|torch\.nn\.functional|einops)\.\w+$/.test(call.name) || call.name === call.method;
+
 function isFloatCall(call: Call, inner: (one: Node | null | undefined) => boolean): boolean {
   const dtype = call.keywords.get('dtype') ?? (call.method === 'to' ? call.positional[0] : undefined);
   if (dtype && FLOAT_DTYPE.test(textOf(dtype))) return true;
   if (call.method === 'to') return inner(call.receiver);
   if (call.keywords.has('dtype')) return false;
   if (FLOATS.has(call.method)) return true;
-  const free =
-    /^(torch|F|nn\.functional|torch\.nn\.functional|einops)\.\w+$/.test(call.name) || call.name === call.method;
+  const free = isFree(call);
   if (free && FACTORIES.has(call.method)) return true;
   if (free && call.method === 'full') return argument(call, 1, 'fill_value')?.kind === 'float';
   const tensor = free ? call.positional.find(({ kind }) => kind !== 'string') : call.receiver;
-  const [first] = (tensor && elements(tensor)) ?? [tensor];
-  if (KEEPING.has(call.method)) return inner(first);
-  return isLayer(call) || isOwnMethod(call, inner);
+  const parts = (tensor && elements(tensor)) ?? [tensor];
+  // What is joined has the wider type.
+  if (/^(cat|concat)$/.test(call.method)) return parts.some(inner);
+  if (KEEPING.has(call.method)) return inner(parts[0]);
+  return isLayer(call) || (ACTIVATION.test(call.name) && inner(call.positional[0])) || isOwnFunction(call, inner);
 }
 
-/** `self.embed(ids)` of the class around, where every result is floating-point by itself. */
-function isOwnMethod(call: Call, inner: (one: Node | null | undefined) => boolean): boolean {
-  if (call.name !== `self.${call.method}`) return false;
+/** `self.embed(ids)` of the class around, or a function of the module, where every result is floating-point by itself. */
+function isOwnFunction(call: Call, inner: (one: Node | null | undefined) => boolean): boolean {
+  const isMethod = call.name === `self.${call.method}`;
+  if (!isMethod && call.name !== call.method) return false;
+  const owner = isMethod ? enclosing(call.node, 'class_definition') : null;
   const found = (indexOf(call.node.file).functions.get(call.method) ?? []).filter(
-    (one) => enclosing(one, 'class_definition') === enclosing(call.node, 'class_definition'),
+    (one) => enclosing(one, 'class_definition') === owner,
   );
   return found.length === 1 && found.every((one) => resultsOf(one).length > 0 && resultsOf(one).every(inner));
 }

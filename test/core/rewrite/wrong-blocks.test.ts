@@ -123,6 +123,31 @@ describe('rewrites: blocks of a type that the text does not tell', () => {
   const method = (result: string): Model => ({ tail: ['    def part(self, x):', `        return ${result}`] });
   check('a method that gives numbers', given('self.part(other)', [], method('torch.tanh(x)')), safe);
   check('a method that does not say', given('self.part(other)', [], method('x')), { tier: 'suggestion' });
+  const suggestion: Expected = { tier: 'suggestion' };
+  const act = { init: [layer, 'self.act = resolve("relu")', 'self.extract = Extract()'] };
+  check('what an activation gives of numbers', given('self.act(torch.tanh(other))', [], act), safe);
+  check('what an activation gives of something else', given('self.act(other)', [], act), suggestion);
+  check('what is called nearly so', given('self.extract(torch.tanh(other))', [], act), suggestion);
+  check('the largest values', given('torch.max(torch.tanh(other), dim=1)[0]'), safe);
+  check('where they stand', given('torch.max(torch.tanh(other), dim=1)[1]'), suggestion);
+  check('the values of a ranking', given('torch.tanh(other).topk(3, dim=0)[0]'), safe);
+  check('what is joined with numbers', given('torch.cat([other, torch.tanh(more)], -1)', [], { signature: 'user, other, more, n' }), safe); // prettier-ignore
+  const weights = { init: [layer, 'self.emb = nn.Embedding(6, 6)'] };
+  check('the weight of a layer', given('self.emb.weight[:n]', [], weights), safe);
+  const kept = (first: string): readonly string[] => [`rows = ${first}`, "rows['b'] = self.emb(other)"];
+  check('what a layer gave a dictionary', given("rows['b']", kept('{}'), weights), safe);
+  check('a dictionary that was made elsewhere', given("rows['b']", kept('self.made(other)'), weights), suggestion);
+  check(
+    'what another place gave it, too',
+    given("rows['b']", [...kept('{}'), "rows['b'] = other"], weights),
+    suggestion,
+  );
+  const rbf = (result: string): Model => ({
+    ...given('rbf(other)'),
+    tail: ['', 'def rbf(x):', `    return ${result}`],
+  });
+  check('a function that gives numbers', rbf('torch.exp(-x)'), safe);
+  check('a function that does not say', rbf('x[0]'), suggestion);
   const parameter = 'self.rows = nn.Parameter(torch.randn(6, 6))';
   check('a parameter of the model', given('self.rows[:n]', [], { init: [layer, parameter] }), safe);
   check('a buffer of floats', given('self.rows', [], { init: [layer, `${rows}torch.randn(6, 6))`] }), safe);
