@@ -114,6 +114,37 @@ export function callsBetween(origin: Node, sink: Node, around: Frame): readonly 
   return [null, ...places];
 }
 
+/**
+ * The conditions that stand around all calls of the function that makes the copy, where a function between has called it and been
+ * given the copies: each copy that is made there comes through.
+ */
+export function aroundMaking(origin: Node, places: readonly (Node | null)[]): readonly string[] {
+  const made = scopeOf(origin);
+  const name = made.kind === 'function_definition' ? childOf(made, 'name') : null;
+  const calls = name ? places.flatMap((place) => (place ? callsBefore(place, textOf(name)) : [])) : [];
+  const [first = [], ...others] = calls.map(conditionsAround);
+  return first.filter((text) => others.every((around) => around.includes(text)));
+}
+
+const calling = new WeakMap<Node, Map<string, readonly Node[]>>();
+
+/** Calls of functions or methods of that name in the function around the place, in front of it. */
+function callsBefore(place: Node, name: string): readonly Node[] {
+  const scope = scopeOf(place);
+  if (scope.kind !== 'function_definition') return [];
+  const known = calling.get(scope) ?? new Map<string, readonly Node[]>();
+  calling.set(scope, known);
+  let found = known.get(name);
+  if (!found) known.set(name, (found = textOf(scope).includes(`${name}(`) ? callsIn(scope, name) : []));
+  return found.filter(({ end }) => end <= place.start);
+}
+
+function callsIn(node: Node, name: string): readonly Node[] {
+  const inner = node.children.flatMap((child) => callsIn(child, name));
+  const callee = node.kind === 'call' ? childOf(node, 'function') : null;
+  return callee && /\w+$/.exec(textOf(callee))?.[0] === name ? [node, ...inner] : inner;
+}
+
 /** The copy is made in front of a loop with the product in it, and the loop gives its name to another value each time. */
 export function isFirstPass(origin: Node, sink: Node): boolean {
   const made = enclosing(origin, 'assignment');

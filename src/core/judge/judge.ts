@@ -11,6 +11,7 @@ import type { Replica, StepKind, Tensor, Trail } from '../tensor/value';
 import { adviceMatch } from './advice';
 import { classify } from './classify';
 import {
+  aroundMaking,
   assertedLengths,
   between,
   callsBetween,
@@ -151,7 +152,9 @@ function conditionsOf(event: SinkEvent, hit: SinkHit): Pick<Candidate, 'when' | 
   const from = origin.kind === 'identifier' ? scopeOf(origin) : origin;
   const asked = own ? between(texts, from, own).filter((text) => !when.includes(text)) : [];
   const around = own === event.node ? asked : choices(asked, [own ?? null]);
-  const inner = choices(texts, others).filter((text) => !when.includes(text) && !around.includes(text));
+  const making = own ? [] : aroundMaking(origin, others);
+  const known = [...when, ...around, ...making];
+  const inner = choices(texts, others).filter((text) => !known.includes(text));
   return { when: [...when, ...around], inner };
 }
 

@@ -164,7 +164,7 @@ const CASES: Readonly<Record<string, string>> = {
   'a width that tensor cores do not like': `
         # ikbo: da=100, db=30
         a, b = x.half().view(-1, da), y.half().view(-1, db)
-        return self.fc(torch.cat([a, b], dim=-1))  #? IKB401 -> fc #= fc`,
+        return self.fc(torch.cat([a, b], dim=-1))  #! IKB401 -> fc #= fc`,
   'copies asked for by ones': `
         b, n, d = x.shape
         c, e = user.shape

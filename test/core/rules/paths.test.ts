@@ -357,3 +357,33 @@ class Model(nn.Module):
   check('is no condition of copies that come to all layers', 'skip is not None', /`fc`, which/);
   check('is one where it is not of the layer', 'deep', /`fc` \(on some paths\), which/);
 });
+
+describe('a copy that a method gives back on a branch', () => {
+  const check = (title: string, body: readonly string[], expected: RegExp): void => {
+    it(title, async () => {
+      const text = `${HEAD}
+class Model(nn.Module):
+    def __init__(self, d, kind=None):
+        super().__init__()
+        self.fc = nn.Linear(2 * d, 8)
+        self.kind = kind
+
+    def join(self, user, item):
+        u = user.unsqueeze(1).repeat(1, item.shape[1], 1)
+        return torch.cat([u, item], dim=-1)
+
+    def forward(self, user, item):
+${body.map((line) => `        ${line}\n`).join('')}`;
+      const [first] = await findingsOf(text);
+      assert.match(first?.message ?? 'no finding', expected);
+    });
+  };
+  const branch = 'if self.kind is not None:';
+  check(
+    'is multiplied on that branch',
+    [branch, '    x = self.join(user, item)', '    return self.fc(x)'],
+    /`self\.fc`;/,
+  );
+  check('is multiplied on another one', ['x = self.join(user, item)', branch, '    return self.fc(x)'], /`self\.fc` \(on some paths\);/); // prettier-ignore
+  check('is made in two places, multiplied in one', ['y = self.join(user, item)', branch, '    x = self.join(user, item)', '    return self.fc(x)', 'return y'], /`self\.fc` \(on some paths\);/); // prettier-ignore
+});
