@@ -140,6 +140,8 @@ export function asJoined(
   place: Place,
 ): readonly Tensor[] | null {
   if (!form || form.axis === null || form.blocks.length !== sizes.length) return null;
+  // Blocks that lie among the rows of other axes are no parts.
+  if (form.blocks.every(({ width }) => width === null)) return null;
   const [along, cut] = [form.axis, dim].map((axis) => position(shape, axis));
   // Joined along axis 1 and cut along the last one: of two axes, for all that is known.
   if (along !== cut && (shape.exact || form.axis <= 0 || dim !== -1)) return null;

@@ -141,7 +141,8 @@ function where(at: number, t: Tensor, pattern: Pattern): number | null {
   const [name] = group ?? [];
   if (!group || group.length !== 1 || name === undefined || name === '...' || name === '1') return null;
   const to = pattern.right.findIndex((g) => g.length === 1 && g[0] === name);
-  if (to < 0) return null;
+  // Merged with others into rows, its blocks lie among these.
+  if (to < 0) return pattern.right[0]?.includes(name) && !pattern.right[0].includes('...') ? 0 : null;
   const rightDots = pattern.right.findIndex((g) => g[0] === '...');
   return rightDots < 0 || to < rightDots ? to : to - pattern.right.length;
 }
@@ -151,6 +152,7 @@ function viewOf(pattern: Pattern, size: (name: string) => Dim, place: Place): Vi
   return {
     shape: (t) => rebuild(t, pattern, size, place),
     axis: (at, t) => where(at, t, pattern),
+    within: (at, t) => (where(at, t, pattern) === 0 && (pattern.right[0]?.length ?? 0) > 1 ? null : ONE),
     ...(shift && { shift }),
   };
 }

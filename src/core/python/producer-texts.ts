@@ -16,7 +16,7 @@ const PRODUCER = new RegExp(
     // Copies that ones or zeros ask for.
     '(?<!\\b(?:np|numpy|tl)\\.)\\b(new_)?(ones|zeros)(_like)?\\([^()\\n]*\\)(\\.(to|type|type_as|float|cuda)\\([^()\\n]*\\))*\\s*[*+]|[*+]\\s*(?!np\\.|numpy\\.|tl\\.)(\\w+\\.)?(new_)?(ones|zeros)(_like)?\\(',
     // The same tensor stacked or concatenated several times.
-    '\\b([vh]?stack|cat)\\(\\s*\\(*\\s*(\\[[^,\\n]*?\\]\\s*\\*(?!\\s*\\*)|[\\w.]+(\\([\\w-]*\\))?\\s*\\*\\s*\\[)',
+    '\\b([vh]?stack|cat)\\(\\s*\\(*\\s*(\\[[^,\\n]*?\\]\\s*\\*(?!\\s*\\*)|[\\w.]+(\\([\\w-]*\\)|\\[-?\\w*\\])?\\s*\\*\\s*\\[)',
     '\\b([vh]?stack|cat)\\(\\s*[[(]\\s*\\w+\\s+for\\s+\\w+\\s+in\\s+range\\(',
     '\\b([vh]?stack|cat|concat|concatenate)\\(\\s*[[(]\\s*(?<twice>[\\w.]+)\\s*,\\s*\\k<twice>\\b',
   ].join('|'),

@@ -1,5 +1,5 @@
 /** Concatenation: which maps survive, and the linear form that it builds. */
-import { type Dim, add, equal } from './dim';
+import { type Dim, add, equal, isOne } from './dim';
 import { joined, mapReplicas, mergeContent, sameMap, sameReplica, widest, writtenAt } from './pointwise';
 import {
   NO_INDEX,
@@ -97,7 +97,9 @@ function concatShape(
     if (at === axis) return freeAxis(total);
     const dims = values.map((v) => knownAxis(v.shape, at)?.dim ?? null);
     const named = sure.map((v) => (v.shape.exact ? knownAxis(v.shape, at)?.dim : null)).find((d) => d != null);
-    const dim = named ?? old.dim ?? dims.find((d) => d !== null) ?? null;
+    // What is joined is as large along every other axis: a single row of one operand says that all are single.
+    const single = dims.find((d, i) => isOne(d) && values[i]?.shape.exact) ?? null;
+    const dim = single ?? named ?? old.dim ?? dims.find((d) => d !== null) ?? null;
     const { replica } = old;
     const all =
       replica &&

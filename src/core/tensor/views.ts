@@ -260,12 +260,12 @@ export function flatten(start: number, end: number): View {
       if (!where) return at >= 0 && at <= start ? at : at < 0 && at > end ? at : null;
       const [first, last] = where;
       if (at < 0) return at;
-      // Blocks of the first axis that is merged stay blocks of what it becomes.
-      return at <= first ? at : at > last ? at - (last - first) : null;
+      // Blocks of the first axis that is merged stay blocks of what it becomes; those of a later one lie among its rows.
+      return at <= first ? at : at > last ? at - (last - first) : first === 0 ? first : null;
     },
     within: (at, t) => {
       const [first, last] = range(t) ?? [start, end];
-      if (at !== first) return ONE;
+      if (at !== first) return at > first && at <= last ? null : ONE;
       if (first >= 0 !== last >= 0) return null;
       return product(Array.from({ length: last - first }, (_, i) => axisAt(t, first + 1 + i).dim));
     },

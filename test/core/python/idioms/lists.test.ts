@@ -81,4 +81,13 @@ module Tagger(d, depth):
     def forward(self, words):
         return self.fc(torch.cat([words, words.new_zeros(*[1] * words.dim())], -1))
 `,
+  'as often as an axis is long': `
+module Net(d):
+    self.conv = nn.Conv2d(2 * d, d, 1)
+    def forward(self, x, style):
+        style = style[:, :, None, None]
+        style = torch.cat(x.shape[2] * [style], 2)  #! IKB101 -> conv
+        style = torch.cat(x.shape[3] * [style], 3)  #! IKB101 -> conv
+        return self.conv(torch.cat([x, style], 1))  #= conv
+`,
 });

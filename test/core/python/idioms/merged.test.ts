@@ -30,4 +30,29 @@ module Rows(d):
         x = x.reshape(b, s, h * n * d)
         return self.fc(x.view(b, s, 3, -1))
 `,
+  'joined along the second of two axes that become rows': `
+module Frames(d):
+    self.to_k = nn.Linear(d, d)
+    def forward(self, text, images):
+        b, n, d = images.shape
+        text = text.unsqueeze(1).expand(-1, n, -1)  #! IKB102 -> k
+        rows = torch.cat([text, images], dim=1).flatten(0, 1)
+        return self.to_k(rows)  #= k
+`,
+  'and by a pattern': `
+module Frames(d):
+    self.to_k = nn.Linear(d, d)
+    def forward(self, text, images, n):
+        text = repeat(text, 'b d -> b n d', n=n)  #! IKB102 -> k
+        rows = torch.cat([text, images], dim=1)
+        return self.to_k(rearrange(rows, 'b n d -> (b n) d'))  #= k
+`,
+  'whose halves are no longer what was joined': `
+module Frames(d):
+    self.to_k = nn.Linear(d, d)
+    def forward(self, text, images):
+        text = text.unsqueeze(1).expand(-1, images.shape[1], -1)
+        one, other = torch.cat([text, images], dim=1).flatten(0, 1).chunk(2)
+        return self.to_k(one)
+`,
 });

@@ -138,4 +138,26 @@ module Scorer(d):
         u = user[idx]  #! IKB101 -> fc
         return self.fc(torch.cat([u, item], dim=-1))  #= fc
 `,
+  'a key of its own behind those of the sequence': `
+module Attention(d, h):
+    self.heads = h
+    self.k_proj = nn.Linear(d, d)
+    self.bias_k = nn.Parameter(torch.zeros(1, 1, d))
+    self.head_dim = d // h
+    def forward(self, q, x):
+        n, b, d = x.size()
+        k = torch.cat([self.k_proj(x), self.bias_k.repeat(1, b, 1)])  #! IKB301 -> bmm
+        k = k.contiguous().view(-1, b * self.heads, self.head_dim).transpose(0, 1)
+        return torch.bmm(q, k.transpose(1, 2))  #= bmm
+`,
+  'one sample, joined with what is kept of others': `
+class Attention(nn.Module):
+    def __init__(self, h, n):
+        super().__init__()
+        self.heads, self.size = h, n
+    def forward(self, q, k, cache):
+        q = q.view(1, self.heads, 64, self.size)
+        k = torch.cat((cache, k.view(1, self.heads, 64, self.size)), dim=3)
+        return torch.matmul(q.transpose(2, 3), k)
+`,
 });
