@@ -259,6 +259,7 @@ function operandFact(operand: Operand, event: SinkEvent): AttentionOperand {
   return {
     replicas: axesWithReplica(value).map(({ axis, replica }) => replicaFact(axis, value, replica, event)),
     dims: n === null ? null : value.shape.head.map((_, i) => axisAt(value, i).dim),
+    assumedRank: operand.assumedRank ?? false,
   };
 }
 

@@ -209,6 +209,8 @@ export interface AttentionFacts {
 export interface AttentionOperand {
   readonly replicas: readonly ReplicaFact[];
   readonly dims: readonly Dim[] | null;
+  /** True where nothing says how many axes it has, and `dims` are those that attention mostly has. */
+  readonly assumedRank?: boolean;
 }
 
 export interface ProductFacts {

@@ -68,8 +68,19 @@ function endsJoinedIn(text: string): readonly string[] {
     const found = [...direct, ...named].filter(([, , by = '']) => BOTH_ENDS.test(by));
     return found.filter(([, of, by]) => found.some(([, other, end]) => other === of && end !== by));
   });
-  return ends.flatMap(([text = '']) => text);
+  return ends.flatMap(([whole = '', of = '', by = '']) => (isDictionary(of) || holdsOne(by).test(text) ? [] : [whole]));
 }
+
+/** `x_dict[src]`: by the name of a kind of nodes. */
+const isDictionary = (name: string): boolean => /dict$/i.test(name);
+
+/** An end that a loop goes through, is declared as a name or a number, or is a part of a key, `src, kind, dst = key`: it picks one thing. */
+const holdsOne = (end: string): RegExp =>
+  new RegExp(
+    `\\bfor\\b[^\\n:]*\\b${end}\\b[^\\n:]*\\bin\\b|\\b${end} *: *(?:str|int)\\b|` +
+      `^[ \\t]*\\(?(?:${end} *, *\\w+ *, *\\w+|\\w+ *, *\\w+ *, *${end}) *\\)? *= *[\\w.]+(?:\\[[^\\]\\n]*\\])?[ \\t]*(?:#.*)?$`,
+    'm',
+  );
 
 /** `batch` of a graph library: for each node the graph that it is in. Elsewhere it picks the rows of a mini-batch. */
 export const GRAPH_OF_NODE = /(^|\.)(batch|batch_\w+|\w+_batch|node2graph|node_to_graph|n2g)$/;

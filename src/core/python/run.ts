@@ -29,6 +29,8 @@ export interface Operand {
   readonly value: Tensor;
   readonly node: Node | null;
   readonly hits: readonly SinkHit[];
+  /** Nothing says how many axes it has; it is taken to have the usual number. */
+  readonly assumedRank?: boolean;
 }
 
 export interface SinkHit extends Hit {

@@ -317,6 +317,7 @@ function attentionSink(applied: Applied): Value {
       value: ranked,
       node: argumentNode(args, i, role, ...others),
       hits: role === 'query' || !t ? [] : hitsIn(ranked),
+      assumedRank: !t || rankOf(t.shape) === null,
     };
   });
   emit(applied, 'attention', operands, { advice: gqaAdvice(applied, operands) });

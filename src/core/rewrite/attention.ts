@@ -14,6 +14,7 @@ import { canHoist, conditionsOf, conditionsOfMap } from './guards';
 import { isBinding, occurrences } from './names';
 import { conditionsOfIkbo, importIkbo } from './imports';
 import { type Draft, draftFor, finished, removeDefinitions, sourceText } from './producers';
+import { conditionsOfAttentionRank } from './ranks';
 import { trace } from './trace';
 import { refuse } from './refusal';
 import { type RowMap, mapText } from './replica';
@@ -101,6 +102,7 @@ function readAttention(match: Match, draft: Draft): Operands {
     ...conditionsOfMap(k.copy, attention.key.replicas),
     ...conditionsOfMap(v.copy, attention.value.replicas),
     ...conditionsOfDropout(call),
+    ...conditionsOfAttentionRank(attention, k.text),
   ];
   return { call, query, key: k.text, value: v.text, copy: k.copy, map: k.map, conditions: once(conditions) };
 }

@@ -142,6 +142,9 @@ export const hasThreeAxes = (name: string | null): Condition => ({
   text: `${calledCopy(name)} has three axes`,
 });
 
+/** Of three, the second one would be of tokens and not of heads. */
+export const hasFourAxes = (heads: string): Condition => ({ kind: 'shape', text: `\`${heads}\` has four axes` });
+
 /** `axes`: null for as many as the copy has. */
 export const hasAxesBefore = (tensor: string, axes: number | null): Condition => ({
   kind: 'shape',

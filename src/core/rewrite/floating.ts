@@ -1,7 +1,7 @@
 /** Tensors that plainly hold floating-point numbers: what a layer gives, what is divided, what an annotation says. */
 import { bindingsOf } from '../python/bindings';
 import { tensorType } from '../python/shape-facts';
-import { type Node, type SourceFile, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { type Node, type SourceFile, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import { type Call, argument, callOf, elements, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { isBinding, occurrences, visit } from './names';
@@ -233,24 +233,26 @@ const computed = (value: Node | null, name: string): Node | null => {
   return made ? value : null;
 };
 
-/** `t: Float[Tensor, "b"]`, `self.proj(t)`, `t * 0.5`: some use of the name, or its annotation, says that it is no integer. */
+/** `t: Float[Tensor, "b"]`, `self.proj(t)`, `t @ w`: some use of the name, or its annotation, says that it is no integer. */
 function isUsedAsFloat(node: Node): boolean {
   const whole = textOf(node);
-  return occurrences(scopeOf(node), whole.slice(whole.lastIndexOf('.') + 1)).some((name) => {
+  const uses = occurrences(scopeOf(node), whole.slice(whole.lastIndexOf('.') + 1));
+  /** Where it gets another value: what is read on the other side is no longer, or not yet, what `node` is. */
+  const changes = uses.filter((one) => isBinding(one) && one.parent?.kind === 'assignment').map((one) => statementOf(one).end); // prettier-ignore
+  return uses.some((name) => {
+    if (changes.some((end) => name.start < end !== node.start < end)) return false;
     const at = whole.includes('.') ? name.parent : name;
     if (!at || textOf(at) !== whole) return false;
     const { parent, field } = at;
     if (!parent) return false;
     const type = /^typed_/.test(parent.kind) ? childOf(parent, 'type') : null;
     if (type) return /^(Float|Half|BFloat|Double)$/.test(tensorType(textOf(type))?.type ?? '') || /\b(Float|BFloat16|Half|Double)(Tensor|16|32|64)?\b/.test(textOf(type)); // prettier-ignore
-    if (parent.kind === 'binary_operator')
-      return (
-        parent.children.some((child) => child.kind === 'float') || textOf(childOf(parent, 'operator') ?? parent) === '@'
-      );
+    // `t * 0.5` and `t.sigmoid()` also take integers.
+    if (parent.kind === 'binary_operator') return textOf(childOf(parent, 'operator') ?? parent) === '@';
     const call = parent.kind === 'argument_list' && parent.parent ? callOf(parent.parent) : null;
     if (call) return /(^|\.)(linear|layer_norm|normalize|softmax|gelu|silu)$/.test(call.name) || isReader(call);
     const method = parent.kind === 'attribute' && field === 'object' ? childOf(parent, 'attribute') : null;
-    return method !== null && /^(softmax|sigmoid|tanh|mean|norm|is_floating_point)$/.test(textOf(method));
+    return method !== null && /^(softmax|mean|norm|is_floating_point)$/.test(textOf(method));
   });
 }
 

@@ -12,6 +12,7 @@ import { fusedKernel, holdsEachHead } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
 import { type Draft, draftFor, finished, removeDefinitions } from './producers';
+import { conditionsOfAttentionRank } from './ranks';
 import { refuse } from './refusal';
 import { replicateOf } from './replicate';
 import { trace } from './trace';
@@ -58,6 +59,7 @@ export function enableGqa(match: Match, torch: TorchVersion | null): Written {
     conditions: [
       fusedKernel(torch ? null : GQA_TORCH.join('.')),
       ...unproved(key, value),
+      ...untoldRank(match, key),
       ...conditionsOf(match),
       ...draft.stays,
     ],
@@ -92,7 +94,13 @@ export function foldHeads(match: Match): Written {
   const edits = foldedQueries(draft, call, query, key, value, count);
   return {
     edits: finished(draft, edits),
-    conditions: [...conditionsOfDropout(call), ...unproved(key, value), ...conditionsOf(match), ...draft.stays],
+    conditions: [
+      ...conditionsOfDropout(call),
+      ...unproved(key, value),
+      ...untoldRank(match, key),
+      ...conditionsOf(match),
+      ...draft.stays,
+    ],
   };
 }
 
@@ -162,6 +170,10 @@ const unproved = (...heads: readonly Head[]): readonly Condition[] => {
   const unknown = heads.find((head) => !head.proved);
   return unknown ? [holdsEachHead(flat(unknown.argument), unknown.count)] : [];
 };
+
+/** What no name calls heads could be tokens, of three axes. */
+const untoldRank = ({ attention }: Match, key: Head): readonly Condition[] =>
+  key.proved ? conditionsOfAttentionRank(attention, key.text) : [];
 
 function readHeads(match: Match, draft: Draft): Heads {
   const { attention, sink } = match;

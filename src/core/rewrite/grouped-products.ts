@@ -8,7 +8,7 @@ import type { Written } from './decompose';
 import { requireUndisturbed } from './disturbance';
 import { LONGEST_LINE, flat, inOrder, indentOf, insertBefore, removeStatement, replace, roomFor } from './edit';
 import { callOf, integer, isSimple, unwrap } from './expression';
-import { headsRepeated } from './conditions';
+import { hasFourAxes, headsRepeated } from './conditions';
 import { canHoist, conditionsOf } from './guards';
 import { helperCopy } from './helper';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
@@ -30,6 +30,8 @@ interface HeadCopy {
   readonly count: Node;
   /** False when only the name of the function says what it does. */
   readonly proved: boolean;
+  /** True where the text of the copy says that it has four axes. */
+  readonly ofFour: boolean;
   /** The definitions from there back to the copy. */
   readonly definitions: Traced['definitions'];
   /** Definitions that hold the copy with its last two axes exchanged. */
@@ -76,8 +78,11 @@ export function groupedProducts(match: Match): Written {
         : 'the repeated heads are not the right operand of a plain matmul',
     );
   }
-  const rank = match.product?.operands.find((_, i) => i === match.product?.replicated)?.dims?.length ?? 4;
+  const ranks = (match.product?.operands ?? []).map(({ dims }) => dims?.length ?? null);
+  const rank = ranks[match.product?.replicated ?? 0] ?? 4;
   if (rank !== 4) refuse('the heads are not on axis 1 of four');
+  // Of three axes, the second one is of tokens.
+  const untold = ranks.every((one) => one === null) ? found.find(({ copy }) => copy.proved && !copy.ofFour) : undefined;
   // The inner one of two nested products first: the outer one reads its text.
   found.sort((a, b) => a.node.end - b.node.end || b.node.start - a.node.start);
   const { fresh, changed } = draftFor(sink.node);
@@ -102,6 +107,7 @@ export function groupedProducts(match: Match): Written {
     edits: inOrder(edits),
     conditions: [
       ...(unknown ? [headsRepeated(flat(unknown.source), flat(unknown.count))] : []),
+      ...(untold ? [hasFourAxes(flat(untold.copy.source))] : []),
       ...conditionsOf(match),
     ],
   };
@@ -130,7 +136,7 @@ function headCopy(operand: Node): HeadCopy | null {
     const onHeads = direct.kind === 'blocks' && direct.suffix === '' && isAlongHeads;
     const rank = direct.rank ?? 4;
     return onHeads && count && rank === 4
-      ? { ...direct, count, proved: true, definitions, exchanged: [], tail: '' }
+      ? { ...direct, count, proved: true, ofFour: direct.rank === 4, definitions, exchanged: [], tail: '' }
       : null;
   }
   const helped = callOf(made.value) ? helperCopy(made.value) : null;

@@ -12,6 +12,7 @@ import { isBinding, occurrences } from './names';
 import { conditionsOfRank } from './ranks';
 import { refuse } from './refusal';
 import type { Replicate } from './replica';
+import { isEndOfEdge } from './replicate';
 import { requirePlainLibrary } from './surgery';
 
 /** Refuses what no rewrite may touch. `inPlace`: the product is rewritten for every way that leads to it. */
@@ -34,6 +35,10 @@ export function requireEditable(match: Match, acrossFunctions: boolean, inPlace 
     );
   if (match.code === 'IKB102' && match.minor)
     refuse('the copies are rows among others that the layer reads: to multiply them apart would take those apart, too');
+  if (match.code === 'IKB304' && isEndOfEdge(match.origin))
+    refuse(
+      `\`${shortly(match.origin)}\` is gathered by the graph library: to project the nodes first, what is handed to it must change`,
+    );
   // The parameter of a message function stands for its copies.
   if (match.code === 'IKB304' && match.origin.kind === 'identifier')
     refuse(

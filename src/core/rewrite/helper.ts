@@ -12,6 +12,8 @@ export interface HelperCopy {
   readonly count: Node;
   /** False when only the name of the function says what it does. */
   readonly proved: boolean;
+  /** True where its body says that the tensor has four axes. */
+  readonly ofFour: boolean;
 }
 
 /** Reads the call of a helper: in its body where that is in this file, else by its name. Null when it is no such call. */
@@ -24,9 +26,10 @@ export function helperCopy(value: Node): HelperCopy | null {
   if (helper) {
     const reason = helpers.length > 1 ? 'is defined several times' : otherWork(helper);
     if (reason !== null) refuse(`\`${call.method}\` ${reason}`);
-    return { source, count, proved: call.name === call.method || call.name === `self.${call.method}` };
+    const proved = call.name === call.method || call.name === `self.${call.method}`;
+    return { source, count, proved, ofFour: isOfFour(helper) };
   }
-  return /repeat_kv$/.test(call.method) ? { source, count, proved: false } : null;
+  return /repeat_kv$/.test(call.method) ? { source, count, proved: false, ofFour: false } : null;
 }
 
 function functionsNamed(root: Node, name: string): readonly Node[] {
@@ -75,6 +78,13 @@ function otherWork(helper: Node): string | null {
   const before = occurrences(helper, x).filter((o) => isBinding(o) && !inside(o, list));
   if (before.some((o) => statementOf(o).end <= source.start)) return `changes \`${x}\` before it repeats it`;
   return null;
+}
+
+/** `b, h, n, d = x.shape`, or five sizes for the axis that is put in between. */
+function isOfFour(helper: Node): boolean {
+  const result = (childOf(helper, 'body')?.children ?? []).at(-1)?.children[0];
+  const unpacked = /^[ \t]*\(?(\w+ *, *){3}\w+\)? *= *\w+\.(shape|size\(\))[ \t]*(#.*)?$/m.test(textOf(helper));
+  return unpacked || (!!result && replicateOf(trace(result).value)?.rank === 4);
 }
 
 const inside = (node: Node, outer: Node): boolean => outer.start <= node.start && node.end <= outer.end;

@@ -4,12 +4,12 @@ import type { Match } from '../judge/match';
 import { type Node, type SourceFile, childOf, enclosing, textOf, lineOf } from '../python/syntax';
 
 import { elsewhereWrapped, isLayerOf, plainLayer, plainTypedLayer, withoutHooks } from './conditions';
-import { callOf } from './expression';
+import { callOf, integer } from './expression';
 import { assignmentsIn } from './file-index';
 import { refuse } from './refusal';
 import { firstOfList } from './listed-stages';
 import { requireUntouched } from './surgery';
-import { torchName } from './torch-name';
+import { isOfTorch, torchName } from './torch-name';
 
 export interface Layer {
   /** `self.fc`, or `self.mlp` when it is the first stage of that Sequential. */
@@ -34,12 +34,15 @@ export function layerOf(match: Match): Layer | null {
   // A base class may make the layer in another file.
   const files = [...new Set([match.sink.node.file, ...(constructor ? [constructor.file] : [])])];
   const placeIn = (file: SourceFile): string => (file === match.sink.node.file ? '' : ` of ${file.path}`);
+  const made = constructor && callOf(constructor);
+  const foreign = made && !isOfTorch(made) ? [plainLayer(text)] : [];
   const named = (base: string, stages: Layer['stages'], conditions: readonly Condition[] = []): Layer => ({
     text,
     stages,
     weight: `${base}.weight`,
     bias: bias === 'none' ? null : `${base}.bias`,
     conditions: [
+      ...foreign,
       ...conditions,
       ...files.flatMap((file) =>
         [...new Set([text, module.own ?? text, module.through ?? text])].flatMap((name) =>
@@ -48,8 +51,8 @@ export function layerOf(match: Match): Layer | null {
       ),
     ],
   });
-  const made = constructor && callOf(constructor);
   if (made && !/^(Linear|Conv[12]d)$/.test(torchName(made))) refuse(notLinear(text, made.name));
+  if (made && integer(made.positional[0] ?? null) === -1) refuse(`\`${text}\` has no weight before its first call`);
   const owners = [match.sink.node, ...(constructor ? [constructor] : [])].flatMap(
     (node) => enclosing(node, 'class_definition') ?? [],
   );

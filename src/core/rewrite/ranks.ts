@@ -1,9 +1,10 @@
 /** How many axes a tensor has, as far as its text says so. */
 import type { Condition } from '../finding';
+import type { AttentionFacts } from '../judge/match';
 import { bindingsOf } from '../python/bindings';
 import { shapesInDocstring, tensorType } from '../python/shape-facts';
 import { type Node, type SourceFile, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
-import { hasAxesBefore } from './conditions';
+import { hasAxesBefore, hasFourAxes } from './conditions';
 import { flat } from './edit';
 import { callOf, elements, integer, unwrap } from './expression';
 import { isBinding, occurrences, visit } from './names';
@@ -58,6 +59,12 @@ export function conditionsOfRank({ kind, source, suffix, arguments: sizes, node 
     refuse(`\`${flat(source)}\` has ${own === 1 ? 'one axis' : `${own} axes`}, and the copy puts another in front`);
   return [hasAxesBefore(flat(source), whole)];
 }
+
+/** Attention also takes three axes. What must hold of `key` where nothing says of any operand how many it has. */
+export const conditionsOfAttentionRank = (attention: AttentionFacts | null, key: string): readonly Condition[] =>
+  attention && [attention.query, attention.key, attention.value].every(({ assumedRank }) => assumedRank === true)
+    ? [hasFourAxes(key)]
+    : [];
 
 /** An axis is put in for the copies: `x.unsqueeze(0)`, `x[None]`. */
 export function isRaised(node: Node): boolean {

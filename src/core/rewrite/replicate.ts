@@ -3,7 +3,7 @@
  * that an expression is a replica and along which axis; here its text is read, and the two must agree.
  */
 import type { ReplicaFact } from '../judge/match';
-import { type Node, childOf } from '../python/syntax';
+import { type Node, childOf, textOf } from '../python/syntax';
 import { flat } from './edit';
 import { einopsRepeat } from './einops';
 import type { Replicate, RowMap } from './replica';
@@ -137,7 +137,13 @@ function indexed(node: Node): Replicate | null {
   const dim = parts.findIndex((part) => part.kind !== 'slice' || part.children.length > 0);
   const index = parts[dim];
   const rest = parts.slice(dim + 1).every((part) => part.kind === 'slice' && part.children.length === 0);
-  if (!index || !rest || ['slice', 'none', 'ellipsis', 'tuple', 'list', 'string'].includes(index.kind)) return null;
+  if (
+    !index ||
+    !rest ||
+    isEndOfEdge(node) ||
+    ['slice', 'none', 'ellipsis', 'tuple', 'list', 'string'].includes(index.kind)
+  )
+    return null;
   if (integer(index) !== null) return null;
   const key = [...parts.slice(0, dim).map(() => ':'), flat(index)].join(', ');
   return {
@@ -150,6 +156,12 @@ function indexed(node: Node): Replicate | null {
     axis: dim,
     map: (replicas) => indexMap(index, dim, replicas),
   };
+}
+
+/** `edges.src[key]` of what a graph library hands over for each edge: `key` names a feature. */
+export function isEndOfEdge(node: Node): boolean {
+  const value = node.kind === 'subscript' ? childOf(node, 'value') : null;
+  return value !== null && /(^|\.)edges\.(src|dst)$/.test(textOf(value));
 }
 
 function indexMap(index: Node, axis: number, replicas: readonly ReplicaFact[]): RowMap {

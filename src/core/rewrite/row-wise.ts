@@ -2,10 +2,11 @@
 import type { Condition } from '../finding';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import { EVALUATION, rowByRow, sharedDraw } from './conditions';
-import { argument, callOf, integer } from './expression';
+import { type Call, argument, callOf, integer } from './expression';
 import { isBinding, isMutation, occurrences, readersOf, visit } from './names';
 import { parameterRank } from './ranks';
-import { torchName } from './torch-name';
+import { isOfTorch, torchName } from './torch-name';
+import { trace } from './trace';
 
 export const FUNCTIONS: ReadonlySet<string> = new Set(
   'relu gelu silu sigmoid tanh leaky_relu elu selu celu softplus mish relu6 hardswish hardsigmoid logsigmoid'.split(
@@ -27,9 +28,14 @@ export function isRowWiseModule(constructor: Node): boolean {
   const name = torchName(call);
   if (name === 'Sequential') return !call.splat && call.keywords.size === 0 && call.positional.every(isRowWiseModule);
   if (/^(Log)?Softmax$/.test(name)) return integer(argument(call, 0, 'dim')) === -1;
-  const first = call.positional[0];
-  // A LayerNorm over several axes takes rows together.
-  return CLASSES.has(name) && !(/Norm$/.test(name) && first !== undefined && /^[([]/.test(textOf(first)));
+  return CLASSES.has(name) && isOfTorch(call) && !(/Norm$/.test(name) && takesSeveralAxes(call));
+}
+
+/** A norm over several axes takes rows together: `nn.LayerNorm([n, d])`, `nn.LayerNorm(x.shape[1:])`, `nn.LayerNorm(shape)`. */
+function takesSeveralAxes(norm: Call): boolean {
+  const given = argument(norm, 0, 'normalized_shape');
+  const width = given && trace(given).value;
+  return norm.splat || !width || /^[([]|:[^\]]*\]$|size\(\)$|(^|[._])(shape|dims)$/.test(textOf(width));
 }
 
 /** The last operator behind `sink` that works row by row and is the only one to read what comes before it. */

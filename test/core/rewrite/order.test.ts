@@ -26,6 +26,7 @@ describe('rewrites keep the order of evaluation', () => {
     modelText({
       signature: 'q, k, v, n',
       forward: [
+        '# ikbo: k=[B, G, S, D]',
         'k = k.repeat_interleave(n, dim=1)',
         'v = v.repeat_interleave(n, dim=1)',
         `return F.scaled_dot_product_attention(q, k, v, scale=${scale})`,
@@ -80,16 +81,11 @@ describe('rewrites keep the order of evaluation', () => {
       reason: /`groups` may be a tensor of counts/,
     }));
 
-  const grouped = (attention: readonly string[], comment = '', head: readonly string[] = []) =>
+  const grouped = (attention: readonly string[], comment = '# ikbo: k=[B, G, S, D]', head: readonly string[] = []) =>
     modelText({
       head,
       signature: 'q, k, v, n',
-      forward: [
-        ...(comment ? [comment] : []),
-        'k = k.repeat_interleave(n, dim=1)',
-        'v = v.repeat_interleave(n, dim=1)',
-        ...attention,
-      ],
+      forward: [comment, 'k = k.repeat_interleave(n, dim=1)', 'v = v.repeat_interleave(n, dim=1)', ...attention],
     });
   const sdpa = 'return F.scaled_dot_product_attention(q, k, v)';
   const heads512 = '# ikbo: q=[B, H, L, 512], k=[B, G, S, 512], v=[B, G, S, 512]';
@@ -98,7 +94,7 @@ describe('rewrites keep the order of evaluation', () => {
     ['kernels that are chosen', grouped(['with sdpa_kernel(SDPBackend.MATH):', `    ${sdpa}`]), /says which kernels/],
     [
       'kernels that are taken away',
-      grouped([sdpa], '', ['torch.backends.cuda.enable_flash_sdp(False)']),
+      grouped([sdpa], undefined, ['torch.backends.cuda.enable_flash_sdp(False)']),
       /takes kernels away/,
     ],
     ['heads above 256', grouped([sdpa], heads512), /heads of 512, above 256/],

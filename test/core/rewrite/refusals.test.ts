@@ -225,6 +225,18 @@ describe('what a sunk broadcast refuses, and what it makes a suggestion', () => 
   check('batch statistics', mlp('nn.BatchNorm1d(5)'), 'suggestion', /batch statistics/);
   check('dropout', mlp('nn.Dropout(0.1), nn.Linear(5, 2)'), 'suggestion', /one draw of Dropout/);
   check('a stage that is not known', mlp('Mystery(5)'), 'suggestion', /row by row/);
+  // Of several axes a norm takes rows together.
+  for (const shape of ['shape', 'cfg.norm_shape', '[3, 5]', 'x.shape[1:]', 'normalized_shape=x.size()'])
+    check(`a norm of ${shape}`, mlp(`nn.LayerNorm(${shape})`), 'suggestion', /row by row/);
+  check('a norm of a width', mlp('nn.LayerNorm(cfg.hidden_size)'), 'safe', null);
+  const own = 'class LayerNorm(nn.Module):\n    def forward(self, x):\n        return x - x.cumsum(0)\n';
+  check('a norm of the file', { head: own, ...mlp('LayerNorm(5)') }, 'suggestion', /row by row/);
+  check(
+    'a norm of elsewhere',
+    { head: 'from .layers import RMSNorm\n', ...mlp('RMSNorm(5)') },
+    'suggestion',
+    /row by row/,
+  );
   check(
     'a second reader',
     { init: ['self.fc = nn.Linear(4, 5)'], forward: [ROWS, 'return self.fc(rows) + rows.sum()'] },

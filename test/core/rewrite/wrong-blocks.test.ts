@@ -45,7 +45,23 @@ describe('rewrites: blocks that a concatenation converts', () => {
   check('a label that is cast', given('y', 'y = y.float()'), { tier: 'safe' });
   check('a label of floats', given('y: "Float[Tensor, \'b 6\']"'), { tier: 'safe' });
   check('a label that a layer reads', given('y', 'z = self.fc(y)'), { tier: 'safe' });
-  check('a label that is scaled', given('y', 'z = y * 0.5'), { tier: 'safe' });
+  // Integers are scaled and squashed, too.
+  check('a label that is scaled', given('y', 'z = y * 0.5'), doubt);
+  check('a label that is squashed', given('y', 'z = y.sigmoid()'), doubt);
+  const looked = { ...forward('y'), signature: 'user, y, n' };
+  check(
+    'a label of which a layer reads what is looked up by it',
+    {
+      ...looked,
+      forward: [
+        'u = user.repeat_interleave(n, dim=0)',
+        'z = self.fc(torch.cat([u, y], dim=-1))',
+        'y = self.table(y)',
+        'return self.fc(y) + z',
+      ],
+    },
+    doubt,
+  );
   check('an item of a batch', forward("batch['action']", 'batch = item'), {
     tier: 'suggestion',
     reason: /`batch\['action'\]` holds floating-point numbers/,

@@ -48,7 +48,9 @@ describe('rewrites: a helper that repeats heads, and what else it does', () => {
     safe,
   );
   check('scripted', { above: ['@torch.jit.script'], body: USUAL }, safe);
-  check('in one return', { body: ['return torch.repeat_interleave(x, n, dim=1)'] }, safe);
+  const short = 'return torch.repeat_interleave(x, n, dim=1)';
+  check('in one return', { body: [short] }, { tier: 'suggestion', reason: /`k` has four axes/ });
+  check('in one return, of four axes', { body: ['b, h, s, d = x.shape', short] }, safe);
   check('scaled', also('x = x * 2'), other);
   check('normalized', also('x = F.normalize(x, dim=-1)'), other);
   check('detached', also('x = x.detach()'), other);

@@ -162,5 +162,18 @@ describe('rewrites: a layer that is not what its name says', () => {
     { init: ['self.fc = nn.Sequential(nn.Linear(10, 8), nn.ReLU())', 'self.fc.insert(0, nn.Tanh())'] },
     refused(/changes `self\.fc`/),
   );
+  const plain: Expected = { tier: 'suggestion', reason: /`self\.fc` is a plain linear layer/ };
+  const of = (imported: string, called: string, sizes = '10, 8'): Model => ({
+    head: [imported],
+    init: [`self.fc = ${called}(${sizes})`],
+  });
+  check('a layer of another package', of('from layers import Linear', 'Linear'), plain);
+  check('of a package by another name', of('import tensor_layers as tl', 'tl.Linear'), plain);
+  check('of a module of the package', of('from . import layers', 'layers.Linear'), plain);
+  check('of another `nn`', { ...of('import other.nn as nn2', 'nn2.Linear') }, plain);
+  check('as a stage', { head: ['from layers import Linear'], init: ['self.fc = nn.Sequential(Linear(10, 8), nn.ReLU())'] }, plain); // prettier-ignore
+  check('of PyTorch, by its name', of('from torch.nn import (\n    ReLU,\n    Linear,\n)', 'Linear'), safe);
+  check('of PyTorch, by its whole name', of('import torch.nn.modules.linear', 'torch.nn.modules.linear.Linear'), safe);
+  check('a layer without a weight', of('from layers import Linear', 'Linear', '-1, 8'), refused(/no weight before its first call/)); // prettier-ignore
   check('a plain Sequential', { init: ['self.fc = nn.Sequential(nn.Linear(10, 8), nn.ReLU())'] }, safe);
 });

@@ -56,3 +56,22 @@ describe('rewrites: a weight that is a vector', () => {
   check('a matrix', functional('torch.randn(8, 10)'), { tier: 'safe' }, 'decompose');
   check('a matrix of a listed size', functional('torch.empty((8, 10))'), { tier: 'safe' }, 'decompose');
 });
+
+describe('rewrites: keys that may have three axes, of which the second one is of tokens', () => {
+  const attention = (...forward: string[]): Model => ({ signature: 'q, k, v, n: int', forward });
+  const both = (dim: number): readonly string[] =>
+    ['k', 'v'].map((x) => `${x} = ${x}.repeat_interleave(n, dim=${dim})`);
+  const sdpa = 'return F.scaled_dot_product_attention(q, k, v)';
+  const products = 'return (q @ k.transpose(-2, -1)).softmax(-1) @ v';
+  const untold: Expected = { tier: 'suggestion', reason: /`[kv]` has four axes/ };
+  const safe: Expected = { tier: 'safe' };
+  const told = '# ikbo: q=[B, H, L, D]';
+  const unpacked = 'b, h, s, d = k.shape';
+  check('repeated before a fused call', attention(...both(1), sdpa), untold, 'fold-heads');
+  check('told of the query', attention(told, ...both(1), sdpa), safe, 'fold-heads');
+  check('repeated before two products', attention(...both(1), products), untold, 'fold-products');
+  check('told by sizes', attention(unpacked, ...both(1), products), safe, 'fold-products');
+  check('copied over the batch', attention(...both(0), sdpa), untold, 'fold');
+  check('copied over the batch, for ikbo_lens', attention(...both(0), sdpa), untold, 'ikbo');
+  check('copied over the batch, told', attention(told, ...both(0), sdpa), safe, 'fold');
+});

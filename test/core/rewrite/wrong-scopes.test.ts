@@ -32,3 +32,18 @@ describe('rewrites: stages behind a layer', () => {
   const both: Expected = { tier: 'suggestion', reason: /one draw of Dropout.*; every stage .* row by row/ };
   check('dropout and something unknown', stages('nn.Dropout(0.1)', 'Mystery(5)'), both, id);
 });
+
+it('rewrites: what a graph library gathers, by a key that is not written there', () => {
+  const head = ['import torch', 'import torch.nn as nn', 'class Layer(nn.Module):'];
+  const init = ['    def __init__(self, d):', '        super().__init__()', '        self.fc = nn.Linear(d, d)'];
+  const forward = [
+    '    def forward(self, g):',
+    "        key = 'feat' if self.training else 'h'",
+    '        def message(edges):',
+    "            return {'m': self.fc(edges.dst[key])}",
+    '        g.update_all(message, None)',
+    '',
+  ];
+  const reason = /`edges\.dst\[key\]` is gathered by the graph library/;
+  return expectRewrite([...head, ...init, ...forward].join('\n'), 'sink-broadcast', { tier: 'none', reason });
+});

@@ -221,6 +221,36 @@ module Ends(d):
         dst_idx = edge_idx[1]
         return self.fc(torch.cat([x[src_idx], x[dst_idx], e], dim=-1))  #! IKB304 -> ends #! IKB304 -> ends #= ends
 `,
+  'no ends of edges: kinds of nodes, and one edge after the other': `
+from torch_geometric.nn import MessagePassing
+module Kinds(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x_dict, edge_index_dict):
+        out = {}
+        for edge_type, edge_index in edge_index_dict.items():
+            src, kind, dst = edge_type
+            out[dst] = self.fc(torch.cat([x_dict[src], x_dict[dst]], dim=-1))
+        return out
+    def of_keys(self, h, src, dst, key):
+        src, _, dst = key
+        return self.fc(torch.cat([h[src], h[dst]], dim=-1))
+    def named(self, h, src: str, dst: str):
+        return self.fc(torch.cat([h[src], h[dst]], dim=-1))
+    def one_by_one(self, h, edge_list):
+        out = []
+        for src, dst in edge_list:
+            out.append(self.fc(torch.cat([h[src], h[dst]], dim=-1)))
+        return out
+    def neighbours(self, h, graph):
+        out = []
+        for src in graph:
+            for dst in graph[src]:
+                out.append(self.fc(torch.cat([h[src], h[dst]], dim=-1)))
+        return out
+    def of_a_matrix(self, x, adj):
+        row, col, value = adj.coo()
+        return self.fc(torch.cat([x[row], x[col]], dim=-1))  #! IKB304 -> coo #! IKB304 -> coo #= coo
+`,
   'two fields of a list, and two rows of a mini-batch': `
 from torch_scatter import scatter_sum
 module Fields(d):
