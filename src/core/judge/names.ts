@@ -61,14 +61,19 @@ export function namesAt(
       return at >= 0 ? `${source.text}.shape[${at}]` : '?';
     if (root !== undefined && hasWord(textOf(scope), root)) return null;
     if (at >= 0 && source.text !== null && SIZE.test(source.text)) return `${source.text}.shape[${at}]`;
-    // A tensor of another function says nothing here.
-    return given[0]?.name ?? (own.includes('.shape[') ? '?' : null);
+    // A tensor of another function says nothing here, nor does a name that is something else's here.
+    const elsewhere = given.find(({ name }) => !assigns(textOf(scope), name));
+    return elsewhere?.name ?? (own.includes('.shape[') ? '?' : null);
   };
   return (symbol) => {
     if (!chosen.has(symbol)) chosen.set(symbol, choose(symbol));
     return chosen.get(symbol) ?? null;
   };
 }
+
+/** `b, n = x.shape`: the name of something of its own. */
+const assigns = (text: string, name: string): boolean =>
+  hasWord(text, name) && new RegExp(`^[ \\t(]*(?:\\w+, *)*${name}\\b(?:, *\\w+)*\\)?[ \\t]*=(?!=)`, 'm').test(text);
 
 /** Sizes of more than one tensor of that name. */
 function isMixed(root: string, dims: readonly Dim[]): boolean {

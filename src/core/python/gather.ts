@@ -111,6 +111,10 @@ const isKey = (name: string, { function: model }: Frame): boolean =>
     textOf(model.node),
   );
 
+/** `first_idx = first_idx[batch]`: an index that was itself picked by one of many rows. */
+const isGathered = (by: Tensor): boolean => axisAt(by, 0).replica?.map.kind === 'indexed';
+const OF_INDEX = /(^|[._])(idx|index|indices|inds?)(_|$)/;
+
 /** `[-1]`, `[2, 1, 0]`, `[0] * n`: how many positions a list of numbers holds, and whether all are the same one. */
 function positionsIn(index: Value, frame: Frame, run: Run): { readonly count: Dim; readonly isOne: boolean } | null {
   const list = index.kind === 'ref' ? run.items(index, frame) : null;
@@ -158,7 +162,9 @@ export function gathered(
   const kind =
     by.content === 'index' && carriesReplica(by)
       ? ({ kind: 'many-to-one', evidence: 'strong', edges: false } as const)
-      : by.index;
+      : by.index.kind === 'unknown' && isGathered(by) && OF_INDEX.test(indexText)
+        ? ({ kind: 'many-to-one', evidence: 'named', edges: false } as const)
+        : by.index;
   if (kind.kind === 'many-to-one' && kind.evidence === 'named' && isOfPairs(indexText, frame)) return free();
   const copied = axisAt(t, dim).replica;
   // Copies put in another order, by an index that no input decides, are still copies.

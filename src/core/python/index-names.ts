@@ -3,9 +3,12 @@ import type { IndexKind } from '../tensor/value';
 import type { Run } from './run';
 import { type Node, textOf } from './syntax';
 
-/** How an index is called that picks rows many times, as the text of a pattern: `cand_to_user`, `to_user`, `user_idx`. */
+/**
+ * How an index is called that picks rows many times, as the text of a pattern: `cand_to_user`, `to_user`, `user_idx`. That of
+ * `node2_index` is the second node.
+ */
 export const MANY_TO_ONE = [
-  '(?:cand(?:idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)_?(?:to|2)_?\\w+',
+  '(?:cand(?:idate)?s?|items?|ads?|edges?|nodes?|rows?|tokens?|samples?|pairs?)(?:_?to_?|_?2(?!_)|_2_)\\w+',
   '(?:to|2)_(?:user|request|session|query|group|graph)s?(?:_\\w*)?',
   '(?:user|session|request|query)_(?:idx|index|indices)',
 ].join('|');

@@ -15,7 +15,7 @@ import {
   tensor,
   withRank,
 } from './shape';
-import type { Assumption, Axis, Block, Form, Place, Replica, Shape, Tensor } from './value';
+import type { Assumption, Axis, Block, Form, IndexKind, Place, Replica, Shape, Tensor } from './value';
 
 /** torch.cat: every operand is written into the result. `dim` as given; operands known one by one. `by`: what writes it is called so. */
 export function concatenate(values: readonly Tensor[], dim: number, place: Place, by: string): Tensor {
@@ -60,11 +60,22 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
     place,
     content,
     itemSize,
-    // Loops and reversed edges added to edges are edges.
-    index: (isOfIds && values.find((v) => v.index.kind === 'edge-index')?.index) || NO_INDEX,
+    index: isOfIds ? joinedIndex(values) : NO_INDEX,
     form: !isOfIds && blocks.some((b) => b.terms.some((t) => t.factors.some(carriesReplica))) ? form : null,
   });
 }
+
+/** Loops and reversed edges added to edges are edges, and so are their ends; otherwise each part picks rows many times. */
+function joinedIndex(values: readonly Tensor[]): IndexKind {
+  const kinds = values.map((v): IndexKind => (v.content === 'index' && carriesReplica(v) ? COPIED : v.index));
+  const edges = kinds.find((kind) => kind.kind === 'edge-index' || (kind.kind === 'many-to-one' && kind.edges));
+  if (edges) return edges;
+  const named = kinds.find((kind) => kind.kind === 'many-to-one' && kind.evidence === 'named');
+  return kinds.every(({ kind }) => kind === 'many-to-one') ? (named ?? kinds[0] ?? NO_INDEX) : NO_INDEX;
+}
+
+/** Ids that are copies. */
+const COPIED: IndexKind = { kind: 'many-to-one', evidence: 'strong', map: 'indexed' };
 
 /** `y.unsqueeze(1).expand_as(x)` of a `y` and an `x` of unknown rank: a vector for each row, most likely. */
 const isVectorOverRows = ({ shape: { exact, head, tail } }: Tensor): boolean =>

@@ -4,7 +4,15 @@ import { ONE_AXIS, axisAt, exactShape, freeAxis, knownAxis, mapAxes, tensor } fr
 import { anchored, hiddenRank, isProductOf, keepsLast, keepsOne, keptLast, mayBe } from './kept-axes';
 import { grouped, lost, mergeAxes, regroup, splitAxis } from './merged-axes';
 import { undivided } from './quotient';
-import { type Merged, type Reshaped, amongOnes, splitBlocks, splitLeading, splitTrailing } from './split-copies';
+import {
+  type Merged,
+  type Reshaped,
+  amongOnes,
+  splitBlocks,
+  splitLeading,
+  splitRows,
+  splitTrailing,
+} from './split-copies';
 import type { Assumption, Axis, Form, Place, Replica, Tensor } from './value';
 
 /** `sizes` with null for -1 (at most one) is resolved as far as possible. */
@@ -16,6 +24,8 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   const total = product(axes.map((axis) => axis.dim));
   const others = product(sizes.filter((s): s is Dim => s !== 'rest'));
   const rest = divide(total, others) ?? divide(undivided(total), others);
+  const copies = rest === null ? splitRows(t, sizes) : null;
+  if (copies) return copies;
   const to: Dim[] = sizes.map((s) => (s === 'rest' ? rest : s));
   const assumptions: Assumption[] = [];
   let front = 0;

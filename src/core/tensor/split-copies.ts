@@ -1,4 +1,4 @@
-/** Copies that a reshape makes an axis of their own, of a tensor whose rank is not known; and what a reshape comes to. */
+/** Copies that a reshape makes an axis of their own, whatever the other sizes are called; and what a reshape comes to. */
 import { ALL } from './axis-map';
 import { type Dim, ONE, divide, equal, isMultiple, isOne } from './dim';
 import { ONE_AXIS, exactShape, freeAxis, remapped } from './shape';
@@ -34,6 +34,34 @@ export function splitLeading({ shape: { head } }: Tensor, sizes: readonly (Dim |
   const leading = { dim: size, replica: remapped(replica, { map: ALL, source: ONE, extent: size }) };
   const axes = [leading, ...others.map((s) => freeAxis(s === 'rest' ? null : s))];
   return { shape: exactShape(axes), origin: axes.map(() => null), merged: [], assumptions: [], crosses: true };
+}
+
+/**
+ * `x.repeat(n, 1).reshape(-1, len(x), d)`, `.view(n, -1, d)`, whatever d is called: rows that were copied as a whole, one time after
+ * the other, become an axis of their own, the first.
+ */
+export function splitRows({ shape }: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped | null {
+  const [first, ...others] = shape.exact ? shape.head : [];
+  const [count, rows, ...behind] = sizes;
+  const map = first?.replica?.map;
+  if (!first?.replica || others.length === 0 || behind.length === 0) return null;
+  const source = map?.kind === 'cycle' ? map.source : map?.kind === 'other' && !map.parts ? first.replica.source : null;
+  const copies = isOne(source) ? null : divide(first.dim, source);
+  if (!copies || isOne(copies)) return null;
+  if (others.some((axis) => axis.replica)) return null;
+  const isCount = count !== 'rest' && count !== undefined && equal(count, copies) === true;
+  const isRows = rows !== 'rest' && rows !== undefined && equal(rows, source) === true;
+  if (isCount ? rows !== 'rest' && !isRows : count !== 'rest' || !isRows) return null;
+  const leading = { dim: copies, replica: remapped(first.replica, { map: ALL, source: ONE, extent: copies }) };
+  const free = behind.map((size) => freeAxis(size === 'rest' ? null : size));
+  const axes = [leading, freeAxis(source), ...free];
+  return {
+    shape: exactShape(axes),
+    origin: axes.map(() => null),
+    merged: [],
+    assumptions: ['order-of-axes'],
+    crosses: true,
+  };
 }
 
 /** `x.repeat_interleave(n, dim=1).view(b, d, n)`: the copies become an axis of their own, the last. */

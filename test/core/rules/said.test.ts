@@ -195,6 +195,35 @@ class Model(nn.Module):
 `,
     { bytes: '?*?*pos.shape[0]*tokens.shape[0]*2' },
   );
+  check(
+    'are not called as something else is where they are copied',
+    `${HEAD}
+from settings import config
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 16)
+        self.out = nn.Linear(16, 1)
+
+    def table(self):
+        return self.fc(torch.rand(config.rows, 8))
+
+    def score(self, rows):
+        n, b, d = rows.shape
+        return self.out(rows)
+
+class Runner:
+    def __init__(self):
+        self.model = Model()
+
+    def run(self, y):
+        b, n = y.shape
+        q = self.model.table()
+        return self.model.score(q.unsqueeze(0).repeat(n, 1, 1))
+`,
+    { bytes: '?*n*32' },
+  );
 });
 
 describe('what tokens among other rows cost', () => {

@@ -308,4 +308,40 @@ module Masked(d):
         values, near = adj.topk(3)
         return self.fc(torch.cat([x[row], x[col]], dim=-1)), self.fc(x[near])
 `,
+  'indices of several parts, each of which picks rows many times, or of ends of edges and of loops': `
+module Extended(d, kinds):
+    self.fc = nn.Linear(2 * d, d)
+    self.kinds = kinds
+    def forward(self, graph, x, pooled):
+        more = torch.arange(len(graph)).unsqueeze(1).repeat([1, self.kinds]).view(-1)
+        node2graph = torch.cat((graph.node2graph, more))
+        rows = pooled[node2graph]  #! IKB101 -> extended
+        return self.fc(torch.cat([x, rows], dim=-1))  #= extended
+module Loops(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x, edge_index, n):
+        src, dst = edge_index
+        src = torch.cat([src, torch.arange(n)])
+        return self.fc(x[src])  #! IKB304 -> loops  #= loops
+`,
+  'an index that was picked by one of many rows': `
+module First(d):
+    self.fc = nn.Linear(2 * d, d)
+    def forward(self, x, start, node2graph):
+        first_index = start[node2graph]
+        rows = x[first_index]  #! IKB101 -> first
+        return self.fc(torch.cat([x, rows], dim=-1))  #= first
+`,
+  'not a mask that was picked so, the index of a second node, or parts of which one picks each row once': `
+module Clean(d):
+    self.fc = nn.Linear(2 * d, d)
+    def masked(self, x, y, valid, node2graph):
+        mask = valid[node2graph]
+        return self.fc(torch.cat([x[mask], y], dim=-1))
+    def second(self, x, node1_index, node2_index_per_graph):
+        return self.fc(torch.cat([x[node1_index], x[node2_index_per_graph]], dim=-1))
+    def parts(self, x, y, node2graph, order):
+        rows = x[torch.cat([node2graph, order.argsort()])]
+        return self.fc(torch.cat([y, rows], dim=-1))
+`,
 });

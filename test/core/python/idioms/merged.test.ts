@@ -55,4 +55,27 @@ module Frames(d):
         one, other = torch.cat([text, images], dim=1).flatten(0, 1).chunk(2)
         return self.to_k(one)
 `,
+  'rows copied as a whole that a view sets apart, whatever their width is called': `
+module Whole(d):
+    self.fc = nn.Linear(d, d)
+    self.d = d
+    def rest(self, x, n):
+        rows = x.repeat(n, 1).view(n, -1, self.d)  #! IKB102 -> rest
+        return self.fc(rows)  #= rest
+    def all(self, x, n):
+        rows = x.repeat(n, 1).view(n, x.size(0), self.d)  #! IKB102 -> all
+        return self.fc(rows)  #= all
+    def counted(self, x, n):
+        k, width = x.shape
+        rows = x.repeat(n, 1).reshape(-1, k, self.d)  #! IKB102 -> counted
+        return self.fc(rows)  #= counted
+`,
+  'not where the view mixes the rows': `
+module Mixed(d):
+    self.fc = nn.Linear(d, d)
+    self.d = d
+    def forward(self, x, n):
+        k, width = x.shape
+        return self.fc(x.repeat(n, 1).reshape(-1, n, self.d))
+`,
 });
