@@ -1,6 +1,6 @@
 /** `ikbo verify FILE:LINE`: runs the finding's function before and after each rewrite and compares. */
 import { resolve } from 'node:path';
-import { NAME } from '../core/python/words';
+import { NAME, patternOf } from '../core/python/words';
 import { isNotebook } from '../notebook/check';
 import { inProgram } from '../notebook/in-program';
 import { placeText } from '../notebook/place';
@@ -94,10 +94,10 @@ export async function verify(context: Context, place: string, given: VerifyArgum
   }
 }
 
-const ARGUMENT = new RegExp(`^\\s*(${NAME})\\s*=\\s*(.+)$`, 'su');
+const ARGUMENT = patternOf(`^\\s*(${NAME})\\s*=\\s*(.+)$`, 'su');
 
 function parseArgument(text: string): [string, string] {
-  const match = ARGUMENT.exec(text);
+  const match = ARGUMENT(text).exec(text);
   if (!match?.[1] || !match[2]) throw new UsageError(`--arg: "${text}" is not NAME=VALUE, as in user=[U, 64]`);
   return [match[1], match[2].trim()];
 }

@@ -3,7 +3,7 @@ import { applyEdits } from '../core/edits';
 import type { Finding, Rewrite } from '../core/finding';
 import { bindingsOf } from '../core/python/bindings';
 import { keepsGradients } from '../core/rewrite/gradients';
-import { LETTER, NAME } from '../core/python/words';
+import { LETTER, NAME, patternOf } from '../core/python/words';
 
 export interface Job {
   /** Absolute path of the file; it is only read. */
@@ -135,14 +135,14 @@ export function jobOf(
   };
 }
 
-const AXES = new RegExp(`(${NAME})\\s*=\\s*(\\[[^\\]]*\\](?:\\s*<\\s*${LETTER}+|\\s+bool\\b)?)`, 'gu');
+const AXES = patternOf(`(${NAME})\\s*=\\s*(\\[[^\\]]*\\](?:\\s*<\\s*${LETTER}+|\\s+bool\\b)?)`, 'gu');
 
 /** `# ikbo: user=[U, D], index=[N] < U`. */
 function shapesInComments(comments: readonly { readonly text: string }[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { text } of comments) {
     const body = /#\s*ikbo:\s*(.*)/.exec(text)?.[1] ?? '';
-    for (const [, name = '', shape = ''] of body.matchAll(AXES)) found[name] = shape;
+    for (const [, name = '', shape = ''] of body.matchAll(AXES(body))) found[name] = shape;
   }
   return found;
 }

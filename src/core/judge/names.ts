@@ -1,6 +1,6 @@
 /** What a message calls a size: by the name that it has where the copies are made. */
 import { type Node, enclosing, scopeOf, textOf } from '../python/syntax';
-import { hasWord } from '../python/words';
+import { NAME, hasWord, patternOf } from '../python/words';
 import { type Dim, displayName, onlySymbol, symbolsOf } from '../tensor/dim';
 import { unknownDim } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
@@ -17,6 +17,7 @@ export interface GivenName {
 export type DimNames = ReadonlyMap<string, readonly GivenName[]>;
 
 /** Text of a size that may stand in a formula: `n`, `self.heads`, `x.size(0)`. */
+const ROOT = patternOf(`^${NAME}`, 'u');
 const SIZE = /^[A-Za-z_][\w.]*?(?:\.size\((-?\d+)\)|\.shape\[-?\d+\])?$/;
 
 /**
@@ -53,7 +54,7 @@ export function namesAt(
     if (symbol === counted && countText !== null) return countText;
     const related = known.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
     if (related) return related.name;
-    const [root] = /^[\p{L}_][\p{L}\p{M}\p{N}_]*/u.exec(own) ?? [];
+    const [root] = ROOT(own).exec(own) ?? [];
     if (own.startsWith('self.shape[')) return '?';
     const at = own.includes('.shape[') ? axisIn(source.of, symbol) : -1;
     // Of several tensors that are called so, the one that is copied here has the name.

@@ -14,7 +14,7 @@ import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NO_ARGS, NUMBER, type Scope, TRUTH, type UnionValue, type Value, int, tuple } from './value';
-import { NAME } from './words';
+import { NAME, patternOf } from './words';
 
 /** `f(*layers)`, `f(**fields)` where the list or the dict is one of several. */
 export function splatOfSeveral(list: Node, frame: Frame, run: Run): { node: Node; value: UnionValue } | null {
@@ -359,15 +359,15 @@ const testedForNone = (name: string, frame: Frame): boolean => {
 
 const testedNames = new WeakMap<Node, ReadonlySet<string>>();
 /** What all tests have in common comes first: it is looked for faster than a name. */
-const TESTED = new RegExp(`\\bexists\\((${NAME})\\)| is (?:not )?None(?<=(${NAME}) is (?:not )?None)`, 'gu');
+const TESTED = patternOf(`\\bexists\\((${NAME})\\)| is (?:not )?None(?<=(${NAME}) is (?:not )?None)`, 'gu');
 
 /** Names that a function tests by `name is None` or by `exists(name)`: found once, since each parameter asks. */
 function namesTestedForNone(node: Node): ReadonlySet<string> {
-  let names = testedNames.get(node);
-  if (!names) {
-    names = new Set([...textOf(node).matchAll(TESTED)].map(([, given, compared]) => given ?? compared ?? ''));
-    testedNames.set(node, names);
-  }
+  const known = testedNames.get(node);
+  if (known) return known;
+  const text = textOf(node);
+  const names = new Set([...text.matchAll(TESTED(text))].map(([, given, compared]) => given ?? compared ?? ''));
+  testedNames.set(node, names);
   return names;
 }
 

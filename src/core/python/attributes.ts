@@ -15,6 +15,7 @@ import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, textOf } from './syntax';
 import { type Value, int, TRUTH } from './value';
+import { LETTER, patternOf } from './words';
 
 export function attributeOf(value: Value, name: string, node: Node, frame: Frame, run: Run): Value {
   switch (value.kind) {
@@ -178,14 +179,13 @@ export function isSetLater(name: string, model: ClassModel, frame: Frame): boole
   return known.has(name);
 }
 
+const ASSIGNED = patternOf(`\\bself\\.(${LETTER}+)\\s*(?::[^=\\n]+)?=(?!=)`, 'gu');
+
 const laterIn = (model: ClassModel): readonly string[] =>
   [...model.methods.values()]
     .filter((method) => !isConstructor(method.name))
-    .flatMap(({ node }) =>
-      [...textOf(node).matchAll(/\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=(?!=)/gu)].map(
-        (found) => found[1] ?? '',
-      ),
-    );
+    .map(({ node }) => textOf(node))
+    .flatMap((text) => [...text.matchAll(ASSIGNED(text))].map((found) => found[1] ?? ''));
 
 /** `self.fc.weight`: a parameter of known shape. */
 function layerAttribute(layer: Value & { kind: 'layer' }, name: string): Value {

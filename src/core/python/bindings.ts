@@ -2,7 +2,7 @@
  * Comments that tell the analysis what text cannot: `# ikbo: B=1024, config.deep[0]=512`,
  * `# ikbo: index cand_to_user many-to-one`, `# ikbo: user=[U, Ku], w=[K, N]`.
  */
-import { NAME } from './words';
+import { LETTER, NAME, patternOf } from './words';
 
 export interface Bindings {
   readonly shapes: Readonly<Record<string, number>>;
@@ -11,10 +11,10 @@ export interface Bindings {
   readonly stated: ReadonlyMap<string, readonly string[]>;
 }
 
-const AXES = new RegExp(`(?<![.\\p{L}\\p{M}\\p{N}_])(${NAME})\\s*=\\s*\\[([^\\[\\]=]*)\\]`, 'gu');
-const AXIS = new RegExp(`^(${NAME}|\\d+)$`, 'u');
-const SIZE = new RegExp(`(${NAME}(?:\\.${NAME}|\\[\\d+\\])*)\\s*=\\s*(\\d+)`, 'gu');
-const INDEX = new RegExp(`^index\\s+(${NAME}(?:\\.${NAME})*)\\s+many-to-one\\b`, 'u');
+const AXES = patternOf(`(?<!\\.|${LETTER})(${NAME})\\s*=\\s*\\[([^\\[\\]=]*)\\]`, 'gu');
+const AXIS = patternOf(`^(${NAME}|\\d+)$`, 'u');
+const SIZE = patternOf(`(${NAME}(?:\\.${NAME}|\\[\\d+\\])*)\\s*=\\s*(\\d+)`, 'gu');
+const INDEX = patternOf(`^index\\s+(${NAME}(?:\\.${NAME})*)\\s+many-to-one\\b`, 'u');
 
 export function bindingsOf(comments: readonly { readonly text: string }[]): Bindings {
   const shapes: Record<string, number> = {};
@@ -24,15 +24,15 @@ export function bindingsOf(comments: readonly { readonly text: string }[]): Bind
   for (const { text } of comments) {
     const body = /#\s*ikbo:\s*(.*)/.exec(text)?.[1] ?? '';
     if (body.startsWith('ignore')) continue;
-    for (const [, name = '', list = ''] of body.matchAll(AXES)) {
+    for (const [, name = '', list = ''] of body.matchAll(AXES(body))) {
       const dims = list.split(',').map((dim) => dim.trim());
-      if (!dims.every((dim) => AXIS.test(dim))) continue;
+      if (!dims.every((dim) => AXIS(dim).test(dim))) continue;
       if (stated.has(name) && stated.get(name)?.join() !== dims.join()) contrary.add(name);
       stated.set(name, dims);
     }
-    const index = INDEX.exec(body);
+    const index = INDEX(body).exec(body);
     if (index?.[1] !== undefined) manyToOne.add(index[1]);
-    else for (const pair of body.matchAll(SIZE)) shapes[pair[1] ?? ''] = Number(pair[2]);
+    else for (const pair of body.matchAll(SIZE(body))) shapes[pair[1] ?? ''] = Number(pair[2]);
   }
   for (const name of contrary) stated.delete(name);
   return { shapes, manyToOne, stated };

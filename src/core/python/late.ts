@@ -5,11 +5,12 @@ import { Names } from './names';
 import type { Frame, Run } from './run';
 import { type Node, textOf } from './syntax';
 import { NO_ARGS, type RefValue } from './value';
+import { LETTER, patternOf } from './words';
 
 const BUILDER =
   /^(?!__init__$)_*(init(ialize)?|build|set_?up|create|make|configure|define|construct|prepare|preprocess)(_(?!\w*weights?$)\w+)?$/;
 /** What a call makes: layers, no names and flags. */
-const ASSIGNED = /\bself\.([\p{L}\p{M}\p{N}_]+)\s*(?::[^=\n]+)?=\s*[A-Za-z_][\w.]*\(/gu;
+const ASSIGNED = patternOf(`\\bself\\.(${LETTER}+)\\s*(?::[^=\\n]+)?=\\s*[A-Za-z_][\\w.]*\\(`, 'gu');
 /** Levels of base classes. */
 const MAX_LEVELS = 6;
 
@@ -37,7 +38,8 @@ function buildersIn({ methods }: ClassModel): ReadonlyMap<string, FunctionModel>
   const found = new Map<string, FunctionModel>();
   for (const method of methods.values()) {
     if (!BUILDER.test(method.name)) continue;
-    for (const [, name = ''] of textOf(method.node).matchAll(ASSIGNED)) if (!found.has(name)) found.set(name, method);
+    const text = textOf(method.node);
+    for (const [, name = ''] of text.matchAll(ASSIGNED(text))) if (!found.has(name)) found.set(name, method);
   }
   return found;
 }

@@ -5,7 +5,7 @@
 import type { Condition } from '../finding';
 import type { Match } from '../judge/match';
 import { type Node, childOf, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
-import { EDGE, LETTER, NAME } from '../python/words';
+import { EDGE, LETTER, NAME, patternOf } from '../python/words';
 import { type Alias, aliasesOf, isShared } from './aliases';
 import { doingsOf, writesInto } from './callees';
 import type { Edit } from './edit';
@@ -47,16 +47,18 @@ const isWithoutGradients = (scope: Node): boolean =>
   scope.parent.children.some((one) => one.kind === 'decorator' && /\b(no_grad|inference_mode)\b/.test(textOf(one)));
 
 /** `self.a.b`, or a variable. */
-const PATHS = new RegExp(`(?<![.])${EDGE}(self(?:\\.${NAME}(?!${LETTER}|\\s*\\())+|${NAME})`, 'gu');
+const PATHS = patternOf(`(?<![.])${EDGE}(self(?:\\.${NAME}(?!${LETTER}|\\s*\\())+|${NAME})`, 'gu');
 /** What is read of a tensor that is not its numbers. */
-const FACTS = new RegExp(`(?<!${LETTER})(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
+const FACTS = patternOf(`(?<!${LETTER})(?:self(?:\\.${NAME})*?|${NAME})\\.(?:shape|dtype|device|ndim|size\\()`, 'gu');
 
 /** `x[index`: the old text kept the index as well. */
-const INDEX = new RegExp(`(?<=${LETTER}|[)\\]])\\[${NAME}(?:\\.${NAME})*`, 'gu');
+const INDEX = patternOf(`(?<=${LETTER}|[)\\]])\\[${NAME}(?:\\.${NAME})*`, 'gu');
 
 const pathsIn = (edits: readonly Edit[]): readonly string[] => [
   ...new Set(
-    edits.flatMap(({ text }) => [...text.replace(FACTS, '').replace(INDEX, '[').matchAll(PATHS)].map(([path]) => path)),
+    edits.flatMap(({ text }) =>
+      [...text.replace(FACTS(text), '').replace(INDEX(text), '[').matchAll(PATHS(text))].map(([path]) => path),
+    ),
   ),
 ];
 

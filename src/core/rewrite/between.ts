@@ -7,7 +7,7 @@ import { doesNotWrite, leavesAttribute, once } from './conditions';
 import { type Edit, shortly } from './edit';
 import { type Call, callOf } from './expression';
 import { refuse } from './refusal';
-import { EDGE, LETTER } from '../python/words';
+import { DIGIT, EDGE, LETTER, patternOf } from '../python/words';
 
 /**
  * Conditions for the calls that stand between the copies (or the first edit) and the last edit of the function around the
@@ -51,7 +51,7 @@ interface Names {
 }
 
 /** Behind what: `self.`, another dot, or nothing. */
-const NAMES = new RegExp(`(${EDGE}(?:self)?\\.\\s*)?${EDGE}(?!\\p{N})(${LETTER}+)`, 'gu');
+const NAMES = patternOf(`(${EDGE}(?:self)?\\.\\s*)?${EDGE}(?!${DIGIT})(${LETTER}+)`, 'gu');
 
 /** The layer that the sink calls is read where it was. */
 function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
@@ -62,7 +62,7 @@ function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
   const layer = new Set(callee ? textOf(callee).split('.') : []);
   const before = firstPlaces(edits, sink.file.text);
   for (const edit of edits) {
-    for (const [, dot, name] of edit.text.matchAll(NAMES)) {
+    for (const [, dot, name] of edit.text.matchAll(NAMES(edit.text))) {
       if (name === undefined || (dot && layer.has(name))) continue;
       const map = dot ? attributes : variables;
       if (dot?.startsWith('self')) own.add(name);
@@ -72,14 +72,16 @@ function namesIn(edits: readonly Edit[], sink: Node, from: number): Names {
   return { variables, attributes, own };
 }
 
-const WORDS = new RegExp(`${LETTER}+`, 'gu');
+const WORDS = patternOf(`${LETTER}+`, 'gu');
 
 /** Of each word in what is replaced. */
 function firstPlaces(edits: readonly Edit[], text: string): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
-  for (const { start, end } of edits)
-    for (const { 0: word, index } of text.slice(start, end).matchAll(WORDS))
+  for (const { start, end } of edits) {
+    const old = text.slice(start, end);
+    for (const { 0: word, index } of old.matchAll(WORDS(old)))
       places.set(word, Math.min(places.get(word) ?? Infinity, start + index));
+  }
   return places;
 }
 

@@ -3,7 +3,7 @@ import { joinedAlong } from '../judge/joined';
 import type { Condition } from '../finding';
 import type { Match, ReplicaFact } from '../judge/match';
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf, lineOf } from '../python/syntax';
-import { NAME } from '../python/words';
+import { NAME, patternOf } from '../python/words';
 import { MANY_EDGES, assumed, expectsNoError, holdsRowNumbers, manyMoreEntries, nobodyReads } from './conditions';
 import { type Edit, flat, shortly } from './edit';
 import { effectIn } from './effects';
@@ -238,7 +238,7 @@ function runsBefore(statement: Node, sink: Node): boolean {
   return false;
 }
 
-const ASSIGNED = new RegExp(`^[ \\t]*(${NAME})[ \\t]*=(?!=)`, 'u');
+const ASSIGNED = patternOf(`^[ \\t]*(${NAME})[ \\t]*=(?!=)`, 'u');
 
 /** Variables of a module can be read from other files, and those of a notebook by whoever works in it. */
 export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): readonly Condition[] {
@@ -248,7 +248,7 @@ export function conditionsOfModule({ sink }: Match, edits: readonly Edit[]): rea
   const names = edits.flatMap(({ start, end }) => {
     if (start === end || (own.start <= start && end <= own.end)) return [];
     const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, end);
-    const name = ASSIGNED.exec(line)?.[1];
+    const name = ASSIGNED(line).exec(line)?.[1];
     return name === undefined ? [] : [name];
   });
   return names.length > 0 ? [nobodyReads([...new Set(names)])] : [];

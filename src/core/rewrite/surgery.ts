@@ -9,9 +9,10 @@ import { addTo, perNode } from './file-index';
 import { isBinding, visit } from './names';
 import { refuse } from './refusal';
 import { type NamedSet, setUnder } from './set-by-name';
-import { LETTER, placesOf } from '../python/words';
+import { LETTER, placesOf, patternOf } from '../python/words';
 
 /** What changes the stages of a container. */
+const LAST_NAME = patternOf(`\\.(${LETTER}+)(\\[[^\\]]*\\])*$`, 'u');
 const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'register_module']);
 
 /**
@@ -19,7 +20,7 @@ const CONTAINER = new Set(['insert', 'append', 'extend', 'pop', 'add_module', 'r
  * the layer: what they assign to it themselves is the caller's to judge. `of` names the file where it is another one.
  */
 export function requireUntouched(file: SourceFile, of: string, text: string, owners: readonly Node[]): void {
-  const name = /\.([\p{L}\p{M}\p{N}_]+)(\[[^\]]*\])*$/u.exec(text)?.[1];
+  const name = LAST_NAME(text).exec(text)?.[1];
   if (!name) return;
   const container = !text.endsWith(']');
   for (const { attribute, what, around } of touchesOf(file, name)) {
@@ -255,14 +256,14 @@ const QUOTES = new Set(["'", '"']);
 
 /** Classes one of whose bases has this last name. */
 const derivedFrom = (file: SourceFile, base: string): readonly Node[] =>
-  [...file.text.matchAll(CLASS)].flatMap(({ index, 1: head = '', 2: list = '' }) => {
+  [...file.text.matchAll(CLASS(file.text))].flatMap(({ index, 1: head = '', 2: list = '' }) => {
     if (!list.includes(base)) return [];
     const { parent } = innermostAt(file.root, index + head.length - 1);
     const bases = parent?.kind === 'class_definition' ? (childOf(parent, 'superclasses')?.children ?? []) : [];
     return parent && bases.some((node) => textOf(node).split('.').pop() === base) ? [parent] : [];
   });
 
-const CLASS = new RegExp(`(\\bclass\\s+${LETTER}+)\\s*\\(([^)]*)`, 'gu');
+const CLASS = patternOf(`(\\bclass\\s+${LETTER}+)\\s*\\(([^)]*)`, 'gu');
 
 /** `nn.Linear.forward = ..`, `nn.Linear = ..`: then no layer of the file is what it seems. */
 function patchOf(file: SourceFile): Node | null {
