@@ -25,8 +25,8 @@ const node = {
   logLevel: 'warning',
 };
 const entries = {
-  cli: 'src/cli/main.ts',
-  worker: 'src/cli/worker.ts',
+  cli: 'src/cli/launch.ts',
+  command: 'src/cli/command.ts',
   server: 'src/server/main.ts',
   extension: 'src/extension/main.ts',
   host: 'src/bench/host/main.ts',

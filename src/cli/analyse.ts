@@ -15,7 +15,6 @@ import { excluder, selector } from '../project/select';
 import { torchVersion } from '../project/torch-version';
 import { reportPath, walk } from '../project/walk';
 import type { Context } from './context';
-import { optimizeLate } from './optimize-late';
 import { checkOnThreads, threadsFor } from './pool';
 
 export interface Analysed {
@@ -75,6 +74,9 @@ export async function analyse(context: Context, paths: readonly string[], option
     known.set(outcome.path, outcome);
     if (cache && 'analysis' in outcome && outcome.sources) cache.store(outcome.path, outcome.sources, outcome.analysis);
   }
+  // Whoever names a folder for results wants nothing written elsewhere, and code that is run is not left where a checkout may bring
+  // a forged one. `--no-cache` is another matter: compiled code says nothing of any file that is checked.
+  if (options.cache === null || options.cache === context.cacheFolder) context.onChecked(fresh.length);
   const unwritten = cache?.save() ?? null;
   if (unwritten !== null) context.output.error(`note: results are not kept in ${options.cache}: ${unwritten}\n`);
   const outcomes = wanted.flatMap((path) => known.get(path) ?? []);
@@ -121,10 +123,9 @@ async function checkAll(
   threads: number,
 ): Promise<readonly FileOutcome[]> {
   if (paths.length === 0) return [];
-  optimizeLate();
   const { root, dist } = context;
-  const checker = async (): Promise<(path: string) => FileOutcome> =>
-    createFileChecker(await context.engine(1 / threads), root, options, 1 / threads, folders);
+  const checker = async (mayLimitYoung?: () => boolean): Promise<(path: string) => FileOutcome> =>
+    createFileChecker(await context.engine(1 / threads), root, options, 1 / threads, folders, mayLimitYoung);
   return threads > 1
     ? checkOnThreads({ root, dist, options, folders }, paths, threads, checker)
     : paths.map(await checker());

@@ -14,17 +14,26 @@ export interface Context {
   readonly output: Output;
   /** Where `check` keeps results unless it is told otherwise; null for nowhere. */
   readonly cacheFolder: string | null;
+  /** Told how many files were checked anew, by a run that may leave something in the user's cache folder. */
+  readonly onChecked: (files: number) => void;
   /** Made by the first call, whose share counts: see `createEngine`. */
   engine(share?: number): Promise<Engine>;
 }
 
-export function createContext(root: string, dist: string, output: Output, cacheFolder: string | null = null): Context {
+export function createContext(
+  root: string,
+  dist: string,
+  output: Output,
+  cacheFolder: string | null = null,
+  onChecked: (files: number) => void = () => undefined,
+): Context {
   let engine: Promise<Engine> | undefined;
   return {
     root,
     dist,
     output,
     cacheFolder,
+    onChecked,
     engine: (share = 1) => (engine ??= createEngine(readGrammars(dist), share)),
   };
 }

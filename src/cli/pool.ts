@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FileOutcome } from '../project/check-files';
 import { YOUNG } from '../project/collect';
-import { makeShare, pathOn, takeFrom } from './share';
+import { haveStarted, makeShare, pathOn, takeFrom } from './share';
 import type { WorkerAnswer, WorkerSetup } from './worker';
 
 /** Starting a thread costs as much as checking about this many files. */
@@ -16,14 +16,15 @@ export function threadsFor(files: number, jobs: number | null): number {
 }
 
 /**
- * Outcomes in the order of `paths`. `check` is what this thread does meanwhile. Rejects when a thread dies, naming the file
+ * Outcomes in the order of `paths`. `check` makes what this thread does meanwhile, which may limit the young generation once it is
+ * told so: the flag for that is one of all threads, and those that load their code later could not use what was kept. Rejects when a thread dies, naming the file
  * that it was on.
  */
 export async function checkOnThreads(
   setup: Omit<WorkerSetup, 'paths' | 'share' | 'thread' | 'threads'>,
   paths: readonly string[],
   threads: number,
-  check: () => Promise<(path: string) => FileOutcome>,
+  check: (mayLimitYoung: () => boolean) => Promise<(path: string) => FileOutcome>,
 ): Promise<readonly FileOutcome[]> {
   const share = makeShare(threads, paths.length);
   const others = Array.from({ length: threads - 1 }, (_, at) =>
@@ -31,7 +32,7 @@ export async function checkOnThreads(
   );
   const outcomes = new Map<string, FileOutcome>();
   const own = async (): Promise<readonly FileOutcome[]> => {
-    const checkHere = await check();
+    const checkHere = await check(() => haveStarted(share));
     const done: FileOutcome[] = [];
     for (const path of takeFrom(share, 0, paths)) done.push(checkHere(path));
     return done;
@@ -41,11 +42,11 @@ export async function checkOnThreads(
 }
 
 async function runThread(setup: WorkerSetup): Promise<WorkerAnswer> {
-  const worker = new Worker(join(setup.dist, 'worker.js'), {
+  const worker = new Worker(join(setup.dist, 'cli.js'), {
     workerData: setup,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
   });
-  const on = () => pathOn(setup.share, setup.thread, setup.paths);
+  const on = () => pathOn(setup.share, setup.thread, setup.paths) ?? 'no file yet';
   try {
     return await new Promise<WorkerAnswer>((done, fail) => {
       worker.on('error', (error) => fail(new Error(`checking ${on()}: ${String(error)}`)));

@@ -1,7 +1,10 @@
 /** The `ikbo` command: options and help. What each subcommand does is in its own file. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../../package.json';
 import { REGIMES } from '../protocol/bench';
+import type * as Server from '../server/main';
 import { bench, type BenchArguments } from './bench';
 import { check, FORMATS, type CheckArguments } from './check';
 import type { Context } from './context';
@@ -216,8 +219,7 @@ export async function program(context: Context, argv: readonly string[]): Promis
     .description('run the language server on stdin and stdout, for any editor')
     .option('--stdio', 'accepted for editors that pass it', true)
     .action(async () => {
-      const { serveStdio } = await import('../server/serve');
-      await serveStdio();
+      await loadServer(context.dist).serveStdio();
     });
 
   try {
@@ -228,6 +230,9 @@ export async function program(context: Context, argv: readonly string[]): Promis
   }
   return code;
 }
+
+/** A bundle of its own: what the server alone needs would be read and compiled by each check. */
+const loadServer = (dist: string): typeof Server => createRequire(join(dist, 'cli.js'))('./server.js') as typeof Server;
 
 function seconds(text: string): number {
   const value = Number(text);

@@ -6,10 +6,13 @@
 /** Few, since files differ in size; more than one, for fewer steps. */
 const BATCH = 4;
 
+/** A thread that is on no file yet. */
+const NOWHERE = -1;
+
 /** Words: per thread the next index of its piece that nobody has taken, then per thread the index that it is on. */
 export function makeShare(threads: number, paths: number): SharedArrayBuffer {
   const share = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * 2 * threads);
-  const words = new Int32Array(share);
+  const words = new Int32Array(share).fill(NOWHERE, threads);
   for (let thread = 0; thread < threads; thread += 1) words[thread] = startOf(thread, threads, paths);
   return share;
 }
@@ -35,8 +38,15 @@ export function* takeFrom(share: SharedArrayBuffer, thread: number, paths: reado
   }
 }
 
-/** The path that a thread is on, or was on when it ended. */
-export function pathOn(share: SharedArrayBuffer, thread: number, paths: readonly string[]): string {
+/** The path that a thread is on, or was on when it ended; null before the first. */
+export function pathOn(share: SharedArrayBuffer, thread: number, paths: readonly string[]): string | null {
   const words = new Int32Array(share);
-  return paths[Atomics.load(words, words.length / 2 + thread)] ?? '';
+  return paths[Atomics.load(words, words.length / 2 + thread)] ?? null;
+}
+
+/** Whether all threads have taken a path: then their code is loaded. */
+export function haveStarted(share: SharedArrayBuffer): boolean {
+  const words = new Int32Array(share);
+  for (let at = words.length / 2; at < words.length; at += 1) if (Atomics.load(words, at) === NOWHERE) return false;
+  return true;
 }

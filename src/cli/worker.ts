@@ -23,7 +23,7 @@ export interface WorkerSetup {
 
 export type WorkerAnswer = readonly FileOutcome[];
 
-async function serve(): Promise<void> {
+export async function serve(): Promise<void> {
   if (!parentPort) throw new Error('this file runs as a worker thread only');
   const { root, dist, options, folders, paths, share, thread, threads } = workerData as WorkerSetup;
   const engine = await createEngine(readGrammars(dist), 1 / threads);
@@ -32,5 +32,3 @@ async function serve(): Promise<void> {
   for (const path of takeFrom(share, thread, paths)) answer.push(check(path));
   parentPort.postMessage(answer satisfies WorkerAnswer);
 }
-
-void serve();

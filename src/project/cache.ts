@@ -1,13 +1,12 @@
 /**
  * Results of earlier checks on disk. One file per project, engine and options; an entry holds as long as the file's text and
  * the text of every file that its result depends on are the same, those included that were looked for and not there.
- * Written whole beside the old one and moved there: a crash leaves the old file, two processes at once leave that of one.
  */
 import { hash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Analysis } from '../core/engine';
+import { writeWhole } from './cache-folder';
 
 /** Content hash of a text; null for a file that is not there. */
 export type TextHash = string | null;
@@ -32,20 +31,10 @@ export interface ResultCache {
 export const hashText = (text: string): string => hash('sha1', text, 'base64').slice(0, 24);
 
 const FORMAT = 'ikbo-cache/1';
-/** Caches of projects that nobody has checked for so long are removed. */
-const STALE_MILLISECONDS = 30 * 24 * 3600 * 1000;
-
-/** The folder for caches of this user, as the system has it. */
-export function defaultCacheFolder(): string {
-  const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
-  if (process.platform === 'win32') return join(LOCALAPPDATA ?? join(homedir(), 'AppData/Local'), 'ikbo-lens/cache');
-  if (process.platform === 'darwin') return join(homedir(), 'Library/Caches/ikbo-lens');
-  return join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'ikbo-lens');
-}
 
 /** Identifies the built engine: any change of it makes every result void. */
 export function engineKey(dist: string, version: string): string {
-  const parts = ['worker.js', 'tree-sitter-python.wasm'].map((name) => hash('sha1', readFileSync(join(dist, name))));
+  const parts = ['command.js', 'tree-sitter-python.wasm'].map((name) => hash('sha1', readFileSync(join(dist, name))));
   return [version, ...parts].join(' ');
 }
 
@@ -86,7 +75,7 @@ export function openCache(folder: string, root: string, key: string): ResultCach
     save() {
       if (fresh.size === 0) return null;
       try {
-        write(folder, file, key, merged(root, old, fresh));
+        write(file, key, merged(root, old, fresh));
         return null;
       } catch (error) {
         return error instanceof Error ? error.message : String(error);
@@ -137,43 +126,7 @@ function read(file: string, key: string): Stored {
 
 const header = (key: string, body: string): string => `${FORMAT} ${hash('sha1', key)} ${hash('sha1', body)}`;
 
-function write(folder: string, file: string, key: string, stored: Stored): void {
-  makeFolder(folder);
+function write(file: string, key: string, stored: Stored): void {
   const body = JSON.stringify(stored);
-  const temporary = `${file}.${process.pid}.${Date.now()}.tmp`;
-  try {
-    writeFileSync(temporary, `${header(key, body)}\n${body}`);
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-  removeStale(folder);
-}
-
-/** Not mkdir's `recursive`: Node never returns where a parent is there and takes no folders, as /proc. */
-function makeFolder(folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(folder) !== folder) makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another process may have made it.
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
-  }
-}
-
-function removeStale(folder: string): void {
-  const now = Date.now();
-  for (const name of readdirSync(folder)) {
-    if (!/^[0-9a-f]{40}\.json(\.\d+\.\d+\.tmp)?$/.test(name)) continue;
-    const path = join(folder, name);
-    try {
-      // A temporary file that old was left by a crash.
-      const limit = name.endsWith('.tmp') ? 3600 * 1000 : STALE_MILLISECONDS;
-      if (now - statSync(path).mtimeMs > limit) rmSync(path, { force: true });
-    } catch {
-      continue; // Another process was first.
-    }
-  }
+  writeWhole(file, `${header(key, body)}\n${body}`);
 }

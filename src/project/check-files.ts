@@ -31,16 +31,20 @@ export const isModelText = (name: string): boolean => name.endsWith('.onnxtxt');
 export const isChecked = (name: string): boolean =>
   isPython(name) || isNotebook(name) || isModel(name) || isModelText(name);
 
-/** Checks one file after another; shared by all who check many. See `fileSource` for the share and the folders. */
+/**
+ * Checks one file after another; shared by all who check many. See `fileSource` for the share and the folders, and `createCollector`
+ * for the last.
+ */
 export function createFileChecker(
   engine: Engine,
   root: string,
   options: Omit<CheckOptions, 'files'>,
   share = 1,
   folders: readonly string[] = [root],
+  mayLimitYoung?: () => boolean,
 ): (path: string) => FileOutcome {
   const files = fileSource(root, share, folders);
-  const collect = createCollector(share);
+  const collect = createCollector(share, mayLimitYoung);
   return (path) => {
     const outcome = checkFile(engine, root, path, options, files);
     collect();

@@ -18,24 +18,29 @@ export const limitHeapGrowth = (): void => setFlagsFromString('--heap-growing-pe
 /**
  * Call it at such moments. Left alone, V8 lets a heap grow to several times what is in use, per thread. A check of a million lines
  * takes 262 MB on two threads so; 256 with a factor of 0.3, and a tenth more time; 288 with 1.2. `share` is this thread's part of
- * the growth.
+ * the growth; the young generation of a thread that has no limit of its own is held down once that is allowed, since the flag for it is one of
+ * the whole process.
  */
-export function createCollector(share = 1): () => void {
+export function createCollector(share = 1, mayLimitYoung: () => boolean = () => false): () => void {
   let limit = 4 * GROWTH;
-  let isYoungLimited = share === 1;
+  let isYoungLimited = false;
   let collect: (() => void) | undefined;
   return () => {
-    isYoungLimited ||= limitYoung();
+    isYoungLimited ||= mayLimitYoung() && limitYoung();
     if (getHeapStatistics().used_heap_size < limit) return;
     if (!collect) {
       setFlagsFromString('--expose-gc');
       collect = runInNewContext('gc') as () => void;
+      setFlagsFromString('--no-expose-gc');
     }
     collect();
     const used = getHeapStatistics().used_heap_size;
     limit = used + share * (FACTOR * used + GROWTH);
   };
 }
+
+/** For a process that is about to end: undoes what its collectors have set, since V8 keeps code for the flags of the moment. */
+export const undoLimits = (): void => setFlagsFromString('--semi-space-growth-factor=2');
 
 /** The size is given to a thread when it starts, but to a process by its command line alone: what can be set later is that it stays. */
 function limitYoung(): boolean {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { makeShare, pathOn, takeFrom } from '../../src/cli/share';
+import { haveStarted, makeShare, pathOn, takeFrom } from '../../src/cli/share';
 
 describe('paths shared out among threads', () => {
   it('each path is taken once, whatever the order of the threads', () => {
@@ -20,6 +20,17 @@ describe('paths shared out among threads', () => {
         assert.deepEqual(taken.sort(), [...paths].sort());
       }),
     );
+  });
+  it('tells where a thread is, and whether all have begun', () => {
+    const paths = ['m0.py', 'm1.py'];
+    const share = makeShare(2, 2);
+    const state = () => [pathOn(share, 0, paths), pathOn(share, 1, paths), haveStarted(share)];
+    assert.deepEqual(state(), [null, null, false]);
+    const first = takeFrom(share, 0, paths);
+    first.next();
+    assert.deepEqual(state(), ['m0.py', null, false]);
+    takeFrom(share, 1, paths).next();
+    assert.deepEqual(state(), ['m0.py', 'm1.py', true]);
   });
   it('a thread begins with a piece of its own', () => {
     const paths = Array.from({ length: 40 }, (_, i) => `m${i}.py`);

@@ -30,6 +30,8 @@ export interface Options {
   /** Answers `workspace/configuration`; none for a client that cannot be asked. */
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly initializationOptions?: unknown;
+  /** How Node starts the server; by its own bundle when left out. */
+  readonly command?: readonly string[];
 }
 
 export interface Cell {
@@ -72,7 +74,9 @@ export interface Client {
 
 export async function startClient(options: Options = {}): Promise<Client> {
   if (!existsSync(SERVER)) throw new Error('dist/server.js is missing: run npm run build');
-  const server = spawn(process.execPath, [SERVER, '--stdio'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const server = spawn(process.execPath, options.command ?? [SERVER, '--stdio'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const connection = createProtocolConnection(
     new StreamMessageReader(server.stdout),
     new StreamMessageWriter(server.stdin),

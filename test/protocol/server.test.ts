@@ -317,10 +317,10 @@ describe('language server in a project', () => {
   afterEach(() => client.stop());
   const uri = (name: string) => pathToFileURL(join(root, name)).href;
 
-  it('comes to the same findings as the command line, with the same configuration', async () => {
+  it('comes to the same findings as the command line, with the same configuration, as `ikbo lsp`', async () => {
     writeFileSync(join(root, 'ikbo.toml'), '[severity]\nIKB101 = "error"\n[shapes]\nKu = 512\n');
     writeFileSync(join(root, 'ranker.py'), RANKER);
-    client = await startClient({ root });
+    client = await startClient({ root, command: [join(__dirname, '../../dist/cli.js'), 'lsp'] });
     client.open(uri('ranker.py'), RANKER);
     const diagnostics = await client.diagnostics(uri('ranker.py'));
     const cli = spawnSync(process.execPath, [join(__dirname, '../../dist/cli.js'), 'check', '--format', 'json'], {

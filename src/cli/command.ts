@@ -1,0 +1,3 @@
+/** The bundle that `launch.ts` loads. */
+export { run } from './main';
+export { serve } from './worker';
