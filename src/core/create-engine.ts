@@ -1,6 +1,7 @@
 /** The engine for Python: text in, findings out. */
 import type { Analysis, Change, CheckOptions, Engine, Grammars, OpenDocument } from './engine';
 import { type Note, type Rewrite, refused } from './finding';
+import { isOfTorch } from './python/frameworks';
 import { bodiesOf } from './python/bodies';
 import { bindingsOf } from './python/bindings';
 import { type Source, evaluateFile } from './python/evaluator';
@@ -78,7 +79,7 @@ export async function createEngine(grammars: Grammars, share = 1): Promise<Engin
    * to be told of.
    */
   function analyse(path: string, text: string, parsed: () => Held, options: CheckOptions): Analysis {
-    if (!text.includes('torch')) return NOTHING;
+    if (!isOfTorch(text)) return NOTHING;
     resetIds();
     let held: Held | undefined;
     const main = (): Held => (held ??= parsed());

@@ -7,7 +7,7 @@ import { allocate, argument, asDim, asTensor, placeOf } from './access';
 import { outside } from './constants';
 import { isConstructor } from './constructors';
 import { MODULES, derivesFrom, inheritedLayer, knownBase, subclassed } from './containers';
-import { mayInherit } from './inherited';
+import { mayInherit, settingOf } from './inherited';
 import { ATTENTION_CLASS, isAttentionMethod } from './library-attention';
 import { RETURNS_MODULE } from './layers';
 import type { ClassModel, FunctionModel } from './model';
@@ -121,8 +121,12 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (isOpen) return int(symbol(`self.${name}@${value.id}`));
   if (own) return own;
   if (!item.model) return unknown(name);
+  if (name === '__class__') return { kind: 'class', model: item.model };
   if (item.inherits && mayInherit(item.inherits, name, run)) {
-    frame.state.heap.inherit(value.id);
+    const part = settingOf(item.inherits, name, run);
+    frame.state.heap.inherit(value.id, part);
+    const now = part ? frame.state.heap.peek(value.id) : undefined;
+    if (now?.kind === 'object' && !now.attributes.has(name)) frame.state.heap.inherit(value.id, null);
     return objectAttribute(value, name, node, frame, run);
   }
   const method = run.method(item.model, name);
@@ -139,7 +143,6 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   if (name === MODULES && item.holds?.kind === 'ref') return objectAttribute(item.holds, name, node, frame, run);
   if (name === MODULES && run.isModule(item.model))
     return allocate({ kind: 'dict', entries: item.attributes, open: true, tag: MODULES }, frame);
-  if (name === '__class__') return { kind: 'class', model: item.model };
   // Of a wrapper for several devices, which is taken for what it wraps.
   if (name === 'module' && run.isModule(item.model)) return value;
   const classLevel = item.model.attributes.get(name);

@@ -107,8 +107,14 @@ export function usersOf(loud: readonly FunctionModel[], waiting: ReadonlySet<Fun
   if (own.size === 0) return [];
   const names = new Set([...own, ...aliasesOf(own, loud)]);
   const uses = (node: Node): boolean => calledIn(node).some((name) => names.has(name));
-  return [...waiting].filter((f) => uses(f.node) || (f.owner !== null && uses(f.owner.node)));
+  // A method that calls nothing, such as one that returns a layer, uses none.
+  const isUser = (f: FunctionModel): boolean =>
+    uses(f.node) || (f.owner !== null && CALLS.test(textOf(f.node)) && uses(f.owner.node));
+  return [...waiting].filter(isUser);
 }
+
+/** Behind the head of a function, a bracket that may be a call's. */
+const CALLS = /\)[ \t]*(?:->[^:\n]+)?:[^]*\(/;
 
 /** Functions that themselves call one of these by name. */
 export function callersOf(
@@ -333,4 +339,4 @@ export function buildsParts({ name, node: { file, start, end } }: FunctionModel,
 
 /** Can a function that a constructor calls add to the layers of a model, or choose one of several? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
-  /\b(nn|Linear|Sequential|ModuleList|Parameter|Module)\b|\breturn [A-Z]\w*\(/.test(file.text.slice(start, end));
+  /\b(nn|Linear|Sequential|ModuleList|Module)\b|\bParameter\(|\breturn [A-Z]\w*\(/.test(file.text.slice(start, end));

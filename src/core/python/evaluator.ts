@@ -6,7 +6,7 @@ import { freshId } from '../tensor/shape';
 import { LOADS_SEEDS } from './index-names';
 import { attributeOf } from './attributes';
 import { isStub, statedResult } from './annotations';
-import { bind, unknownParameters } from './arguments';
+import { unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue } from './calls';
 import { carries, keepsCopies } from './held';
@@ -14,6 +14,7 @@ import { type CallsProducer, functionOf, worksAtTopLevel } from './entries';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
 import { copiesAlongParameter, isSmall, makesCopies, isTiny, isWorthItsSize } from './follow';
+import { calleeFrame } from './callee-frame';
 import { frameOf } from './frame';
 import { createGlobals } from './globals';
 import { networksHandedIn } from './handed';
@@ -36,7 +37,7 @@ import { type State, unknown } from './state';
 import { runUncalled } from './uncalled';
 import { assign } from './assign';
 import { inWaves } from './waves';
-import { runBlock } from './statements';
+import { runBlock, runStatement } from './statements';
 import { type Node, childOf, textOf } from './syntax';
 import { type Args, NONE, NO_ARGS, type Scope, type Value } from './value';
 
@@ -168,10 +169,17 @@ export function evaluateFile(
       passing.has(model.node) ||
       (producesReplicas(model) && !quiet.has(model.node, args) && !isQuietElsewhere(model));
     if (follow && !given && frame.building && model !== asking) {
-      const later = (heap: Heap): void => {
+      const later = (heap: Heap, statements: readonly Node[] | null): void => {
         const inside: Frame = { ...frame, state: { names: new Names(), heap, path: frame.state.path }, returns: [] };
-        asking = model;
-        budgeted(() => callFunction(model, self, null, args, node, inside));
+        asking = statements ? null : model;
+        budgeted(() => {
+          if (!statements) callFunction(model, self, null, args, node, inside);
+          else {
+            const inner = calleeFrame(model, self, null, args, node, inside, run);
+            for (const statement of statements) runStatement(statement, inner, run);
+            adoptHeap(inside, inner);
+          }
+        });
       };
       if (putOff({ init: model, run: later }, self, frame, project)) return NONE;
     }
@@ -179,21 +187,7 @@ export function evaluateFile(
     // Asked for last, since a body that nobody has looked into yet costs a parse.
     const body = follow && !isStub(model) ? childOf(model.node, 'body') : null;
     if (!body) return statedResult(model, self, args, run) ?? unknown();
-    const inner: Frame = {
-      function: model,
-      file: model.file,
-      state: {
-        names: new Names(bind(model, self, args, frame, run, closure)),
-        heap: frame.state.heap,
-        path: frame.state.path,
-      },
-      closure,
-      depth: frame.depth + 1,
-      call: node,
-      caller: frame,
-      returns: [],
-      building: frame.building,
-    };
+    const inner = calleeFrame(model, self, closure, args, node, frame, run);
     active.push(model.node);
     const before = steps;
     if (model.node.kind === 'lambda')

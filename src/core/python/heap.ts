@@ -63,8 +63,14 @@ export function extended(list: List, more: { items: readonly Value[]; open: bool
 
 export interface Inherited {
   readonly init: FunctionModel;
-  /** Runs it on the layer of the heap that holds the object. */
-  run(heap: Heap): void;
+  /** Runs it, or some statements of its body, on the layer of the heap that holds the object. */
+  run(heap: Heap, statements: readonly Node[] | null): void;
+}
+
+/** The statements by which a constructor that was put off sets an attribute. */
+export interface InheritedPart {
+  readonly of: Inherited;
+  readonly statements: readonly Node[];
 }
 
 export class Heap {
@@ -81,14 +87,15 @@ export class Heap {
     return layer.own.get(id);
   }
 
-  /** Runs the constructors that were put off; what the class itself has set since stays. */
-  inherit(id: number): void {
+  /** Runs the constructors that were put off, or part of one of them; what the class itself has set since stays. */
+  inherit(id: number, part: InheritedPart | null): void {
     const layer = this.holder(id);
     const item = layer?.own.get(id);
     if (!layer || item?.kind !== 'object' || !item.inherits) return;
     const { inherits, ...rest } = item;
-    layer.own.set(id, rest);
-    for (const one of inherits) one.run(layer);
+    if (!part) layer.own.set(id, rest);
+    if (part) part.of.run(layer, part.statements);
+    else for (const one of inherits) one.run(layer, null);
     const now = layer.own.get(id);
     if (now?.kind !== 'object') return;
     layer.own.set(id, { ...now, attributes: new Map([...now.attributes, ...item.attributes]) });

@@ -18,6 +18,26 @@ class Base(Root):
 
     def of_all(self):
         return 1
+
+class Parts(nn.Module):
+    single = None
+
+    def __init__(self, heads, groups=1, options=()):
+        super().__init__()
+        self.heads = heads
+        self.groups = 1
+        if groups > 1:
+            self.groups = groups
+        size = heads * groups
+        self.size = size
+        heads = 1
+        self.last = heads
+        options = dict(options)
+        options['n'] = 1
+        self.optional = options['n']
+        self.single = self.single or 4
+        self.pair, self.half = heads, 2
+        self.named = dict(heads=heads)['heads']
 `;
 const files = { read: (path: string) => (path === 'base.py' ? BASE : undefined) };
 
@@ -50,6 +70,25 @@ describe('constructors of base classes of other files', () => {
     'by the methods that the class has':
       copied('super().__init__(4)', 'self.copies', '\n    def of_all(self):\n        return 2') + FOUND,
     'a method of the class itself': copied('super().__init__(4)', 'self.of_all()'),
+  };
+  for (const [name, source] of Object.entries(CASES)) it(name, async () => void (await check(source, { files })));
+});
+
+describe('one attribute of the constructor of a base class of another file', () => {
+  const parts = (attribute: string, given: string): string =>
+    copied(`super().__init__(${given})`, `self.${attribute}`).replaceAll('Base', 'Parts');
+  const CASES: Readonly<Record<string, string>> = {
+    'is what a parameter is': parts('heads', '4') + FOUND,
+    'one of it': parts('heads', '1'),
+    'is set again on a condition': parts('groups', '2, 4') + FOUND,
+    'rests on a variable': parts('size', '4') + FOUND,
+    'a variable that is one': parts('size', '1'),
+    'a parameter that is another value by then': parts('last', '4'),
+    'a mapping that has been written to': parts('optional', '4'),
+    'rests on what it was': parts('single', '4') + FOUND,
+    'the first of two': parts('pair', '4'),
+    'the second of two': parts('half', '1') + FOUND,
+    'a keyword of the name of a variable': parts('named', '4'),
   };
   for (const [name, source] of Object.entries(CASES)) it(name, async () => void (await check(source, { files })));
 });

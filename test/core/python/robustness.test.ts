@@ -81,6 +81,15 @@ describe('robustness', () => {
     assert.deepEqual(analysis, { findings: [], suppressed: [], notes: [], parsed: false });
   });
 
+  it('a file of another library that mentions torch is not checked, one that imports both is', async () => {
+    const layer =
+      'def f(lin, x, n):\n    return lin(torch.repeat_interleave(x, n, dim=0), torch.nn.Linear(3, 4)(x.repeat(n, 1)))\n';
+    const engine = await engineForTests();
+    const other = engine.check('m.py', `import tensorflow as tf\n# as in torch\n${layer}`);
+    assert.deepEqual(other, { findings: [], suppressed: [], notes: [], parsed: false });
+    assert.equal(engine.check('m.py', `import tensorflow as tf\nimport torch\n${layer}`).findings.length, 1);
+  });
+
   it('a file that could hold no copy is not parsed, unless it imports what makes one', async () => {
     const text = `import torch\nfrom helpers import spread\n${'# padding\n'.repeat(300)}\ndef f(lin, x, n):\n    return torch.nn.functional.linear(spread(x, n), lin.weight)\n`;
     const engine = await engineForTests();
