@@ -1,5 +1,5 @@
 /** Operators between evaluated operands: numbers and sizes, lists and tuples, tensors. */
-import { type Dim, add, constant, divide, format, multiply, subtract, symbol, valueOf } from '../tensor/dim';
+import { type Dim, add, constant, divide, format, isOne, multiply, subtract, symbol, valueOf } from '../tensor/dim';
 import { linear, multiply as product, pointwise } from '../tensor/pointwise';
 import { carriesReplica, exactShape, freeAxis, rankOf, tensor } from '../tensor/shape';
 import { operatorNamed } from '../tensor/operators';
@@ -30,6 +30,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (isAxis && (valueOf(a.dim) ?? 0) < 0) return a;
   if (a.kind === 'int' && b.kind === 'int') return int(intArithmetic(a.dim, b.dim, operator), a.loop || b.loop);
   if (isPlainNumber(a) && isPlainNumber(b)) return NUMBER;
+  // `d_model ** 0.5`: of a size, which a tensor is scaled by.
+  if (operator === '**' && b.kind === 'number' && (sizeLike(a) || (frame.building && isParameter(a)))) return NUMBER;
   if (operator === '+' || operator === '*') {
     const joined = sequences(a, b, operator, frame, run);
     if (joined) return joined;
@@ -85,12 +87,18 @@ function hides(left: Tensor, right: Tensor, node: Node): boolean {
 
 /**
  * A parameter of which no axis is known, added to rows that were joined: a table of positions. What is learned has no batch of its
- * own, so that copies of a token for each sample stay copies.
+ * own, so that copies of a token for each sample stay copies. Neither has what an axis of size 1 was put in front of.
  */
 const tableFor = (t: Tensor, rows: Tensor): Tensor =>
-  t.content === 'parameter' && rankOf(t.shape) === null && rows.form?.axis === 1 && rankOf(rows.shape) === 3
+  (isOfNoAxis(t) || isTable(t)) && rows.form?.axis === 1 && rankOf(rows.shape) === 3
     ? { ...t, shape: exactShape([freeAxis(constant(1)), freeAxis(null), freeAxis(null)]) }
     : t;
+
+const isOfNoAxis = ({ content, shape }: Tensor): boolean => content === 'parameter' && rankOf(shape) === null;
+
+/** `pe.unsqueeze(0)`, of an unknown rank. */
+const isTable = ({ shape: { exact, head, tail } }: Tensor): boolean =>
+  !exact && head.length <= 3 && tail.length <= 2 && isOne(head[0]?.dim ?? null) && !head[0]?.replica;
 
 /** Unknown things that are multiplied with ints only are sizes; arithmetic between two unknowns is not decided here. */
 const sizeLike = (v: Value): boolean =>

@@ -181,7 +181,8 @@ function matmulSink(applied: Applied, left: Tensor | null, right: Tensor | null,
   const byLeftWeight = isWeight(a) && rankOf(a.shape) === 2;
   const operand = (t: Tensor, other: Tensor, contracted: number, role: 'left' | 'right', weight: boolean): Operand => {
     const rows = role === 'left' ? -2 : -1;
-    const isKey = (h: Hit): boolean => role === 'right' && h.carrier.content === 'parameter';
+    const isKey = ({ carrier, replica: { of } }: Hit): boolean =>
+      role === 'right' && (carrier.content === 'parameter' || of.label === 'bias_k');
     const hits = weight ? rowHitsOf(t, contracted) : hitsOf(t, contracted).filter((h) => h.via !== 'rows' || isKey(h));
     const roleOf = (h: Hit): SinkHit['axisRole'] => {
       if (h.via === 'product') return 'contracted';

@@ -160,4 +160,13 @@ class Attention(nn.Module):
         k = torch.cat((cache, k.view(1, self.heads, 64, self.size)), dim=3)
         return torch.matmul(q.transpose(2, 3), k)
 `,
+  'and one that a function is given': `
+def attend(query, key, bias_k, heads: int, q):
+    n, b, d = query.size()
+    head_dim = d // heads
+    k = torch.cat([F.linear(key, q), bias_k.repeat(1, b, 1)])  #! IKB301 -> bmm
+    q = query.contiguous().view(n, b * heads, head_dim).transpose(0, 1)
+    k = k.contiguous().view(-1, b * heads, head_dim).transpose(0, 1)
+    return torch.bmm(q, k.transpose(1, 2))  #= bmm
+`,
 });

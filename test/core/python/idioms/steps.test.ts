@@ -158,4 +158,30 @@ module Pool(d):
         wide = self.wide(F.pad(x, by, mode='reflect'))
         return wide + self.narrow(F.pad(x, by))
 `,
+  'scaled by the root of a width, and a table of positions that has no batch added': `
+module Positions(width, n):
+    self.scale = width ** 0.5
+    angles = torch.arange(n)[:, None] * torch.exp(torch.arange(width // 2))[None, :]
+    self.register_buffer('pe', torch.cat([torch.sin(angles), torch.cos(angles)], dim=1).unsqueeze(0))
+    def forward(self, x):
+        return x * self.scale + self.pe[:, : x.size(1)]
+
+module Speech(d):
+    self.embed = nn.Embedding(4, d)
+    self.positions = Positions(d, 100)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        task = self.embed(torch.LongTensor([[1, 2]])).repeat(x.size(0), 1, 1)  #! IKB102 -> fc
+        x = torch.cat([task, x], dim=1)
+        return self.fc(self.positions(x))  #= fc
+`,
+  'positions of each sample make rows of their own': `
+module Speech(d):
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    self.fc = nn.Linear(d, d)
+    self.norm = nn.LayerNorm(d)
+    def forward(self, x, positions):
+        x = torch.cat([self.token.expand(x.size(0), -1, -1), x], dim=1)
+        return self.fc(self.norm(x * 0.5 + positions))
+`,
 });
