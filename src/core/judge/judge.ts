@@ -83,7 +83,7 @@ export function createJudge(): Judge {
           };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
-          const way = `${key}:${materialized}`;
+          const way = wayKey(key, candidate);
           const known = ways.get(way) ?? [];
           const all = [...when, ...inner];
           if (known.length < MAX_WAYS && !known.some((way) => isSame(way, all))) ways.set(way, [...known, all]);
@@ -92,9 +92,7 @@ export function createJudge(): Judge {
     },
     matches: (bindings, names) =>
       [
-        ...[...byOrigin].flatMap(
-          ([key, c]) => matchOf(c, ways.get(`${key}:${c.materialized}`) ?? [], bindings, names) ?? [],
-        ),
+        ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.get(wayKey(key, c)) ?? [], bindings, names) ?? []),
         ...[...advised.values()].flatMap(
           (event) => adviceMatch(event, sizer(event.node, bindings, names), bindings) ?? [],
         ),
@@ -107,6 +105,10 @@ export function createJudge(): Judge {
       ),
   };
 }
+
+/** What is said of a copy as a part of something else is said under the conditions of those ways alone. */
+const wayKey = (origin: string, { hit: { via }, materialized }: Candidate): string =>
+  `${origin}:${materialized}:${via === 'block'}`;
 
 const rank = ({ event, hit, materialized, when, guarded }: Candidate): number => {
   const isPart = isPartOfActivations(event, hit);
@@ -195,9 +197,10 @@ function matchOf(
   const axes = along.length > 0 ? along.map(({ axis }) => axis) : [hit.axis];
   const work = workOf(event, operand, hit, axes, code);
   const ratio = along.length > 0 ? product(along.map((fact) => fact.ratio)) : first.ratio;
+  const itemSize = replica.itemSize === undefined ? hit.carrier.itemSize : replica.itemSize;
   const cost = costOf(
     sizes?.map(name) ?? null,
-    hit.carrier.itemSize,
+    itemSize,
     work && { contracted: name(work.contracted), width: name(work.width) },
     name(ratio),
   );
@@ -232,7 +235,7 @@ function matchOf(
     attention,
     product: event.kind === 'matmul' || event.kind === 'einsum' ? productOf(event, operand) : null,
     why: null,
-    cost: { ...cost, itemSize: hit.carrier.itemSize, ratio, contracted },
+    cost: { ...cost, itemSize, ratio, contracted },
     facts: { ...guardsOf(event.node, origin), assumptions: replica.assumptions },
     when: [...asserted, ...stated],
     partly: stated.length < when.length || [...path.map(({ node }) => node), call].some((at) => at && isLeftBefore(at)),

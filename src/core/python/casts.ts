@@ -1,5 +1,5 @@
 /** Dtype and device changes. PyTorch returns the very same tensor when there is nothing to change. */
-import { pointwise } from '../tensor/pointwise';
+import { pointwise, resized } from '../tensor/pointwise';
 import type { Place, Tensor } from '../tensor/value';
 import type { Args } from './value';
 import { textOf } from './syntax';
@@ -23,7 +23,7 @@ export function cast(name: string, t: Tensor, args: Args, place: Place): Tensor 
   if (!(name in SIZES) && name !== 'type_as' && dtype === undefined) return { ...t, place };
   const size = SIZES[name] ?? sizeOf(dtype ?? '');
   if (size !== null && size > 2 && size === t.itemSize) return { ...t, place };
-  return { ...pointwise([t], place, name), itemSize: size, uniform: t.uniform };
+  return { ...pointwise([resized(t, size)], place, name), itemSize: size, uniform: t.uniform };
 }
 
 /** Of a dtype as it stands in the text: 4 or 8 where it is a floating-point type of more than two bytes. */

@@ -247,8 +247,11 @@ function createdOf(kind: string, like: Tensor | undefined, args: Args, place: Pl
   if (call && isTensorOfPairs(call)) return endOfPairs(place);
   const rows = kind === 'LongTensor' ? takenInSteps(args.nodes.get(0), frame) : null;
   if (rows) return tensor(exactShape([freeAxis(rows)]), { content: 'constant', place });
-  // Of numbers, or of something that numpy made: data of its own, that no input decides.
-  if (/Tensor$/.test(kind) && !args.positional.every((v) => v.kind === 'int' || (v.kind === 'unknown' && !v.foreign)))
+  // Of numbers, or of something that numpy made: data of its own, that no input decides. Outside of a constructor, what one
+  // argument of an unknown kind holds is data, too, and no size.
+  const isData = (v: Value): boolean =>
+    v.kind !== 'int' && (v.kind !== 'unknown' || v.foreign || (!frame.building && args.positional.length === 1));
+  if (/Tensor$/.test(kind) && args.positional.some(isData))
     return tensor(shapeOfLists(args.nodes.get(0)), { content: 'constant', place });
   const uniform = /^(new_)?(ones|zeros|full)(_like)?$/.test(kind);
   if (/_like$/.test(kind) && like) return tensor(withoutReplicas(like.shape), { content: 'constant', place, uniform });

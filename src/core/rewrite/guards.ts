@@ -113,9 +113,8 @@ function nameOnBranch(origin: Node): string | null {
   )
     return null;
   const bindings = occurrences(scopeOf(origin), textOf(left)).filter(isBinding);
-  return bindings.some((one) => statementOf(one) !== statement && statementOf(one).start > statement.end)
-    ? textOf(left)
-    : null;
+  // On the same branch, it is what became of the copy.
+  return bindings.some((one) => statementOf(one).start > (statement.parent ?? statement).end) ? textOf(left) : null;
 }
 
 /** `Attention.forward` */

@@ -32,7 +32,7 @@ export const ikb301: Rule = {
     if (more.length > 0)
       return `${sourceText(match)} is copied ${copies(match)} and concatenated in an operand of ${sinkText(match)}${when(match)}; the product of that part ${instead}${costText(match)}`;
     if ((block?.terms.length ?? 0) > 1)
-      return `${sourceText(match)} is copied ${copies(match)} and added to other values in an operand of ${sinkText(match)}${when(match)}; the addition needs no copy${costText(match)}`;
+      return `${sourceText(match)} is copied ${copies(match)} and added to other values in an operand of ${sinkText(match)}${when(match)}; ${looked ? 'a sum of rows that are looked up could be taken without the copy' : 'the addition needs no copy'}${costText(match)}`;
     return `${sourceText(match)} is copied ${copies(match)} as an operand of ${sinkText(match)}${when(match)}; the product ${instead}${costText(match)}`;
   },
   rewrites: [

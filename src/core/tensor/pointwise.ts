@@ -179,17 +179,23 @@ export function widest(values: readonly Tensor[]): number | null {
   return most >= 4 || (most > 0 && !sizes.includes(null)) ? most : null;
 }
 
+/** What becomes a tensor of other elements: the copies in it that are written have been written as it was. */
+export const resized = (t: Tensor, itemSize: number | null): Tensor =>
+  t.itemSize === itemSize
+    ? t
+    : mapReplicas(t, (r) => (r.written === null || r.itemSize !== undefined ? r : { ...r, itemSize: t.itemSize }));
+
 /** A pointwise operator that is not linear. A new value is written; maps survive where nothing varies along the axis. */
 export function pointwise(values: readonly Tensor[], place: Place, what: string): Tensor {
   const [first] = values;
   if (!first) return tensor(UNKNOWN_SHAPE, { place });
   const mark = writtenAt(place, `${what} writes the copy`);
-  const shape = broadcastShape(values, never);
+  const itemSize = widest(values);
+  const shape = broadcastShape(itemSize === null ? values : values.map((v) => resized(v, itemSize)), never);
   const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
   const content = mergeContent(values);
   const form = content === 'random' ? null : pointwiseForm(values, place, what);
   const noised = content === 'random' && values.some((v) => v.noised || carriesReplica(v));
-  const itemSize = widest(values);
   const result = tensor(content === 'random' ? withoutMaps(marked) : marked, {
     place,
     content,

@@ -61,6 +61,8 @@ export interface Replica extends MappedAxis {
   readonly edges: boolean;
   /** Which of the sizes given to the origin makes this axis: the third of `expand(-1, -1, n)` is 2. */
   readonly argument: number | null;
+  /** Bytes per element of the copies, where what was computed of them since has others. */
+  readonly itemSize?: number | null;
   /** What was assumed on its way rather than proved. */
   readonly assumptions: readonly Assumption[];
   /** Set when the origin is a call of a function of another file: the argument that it copies, where that is one. */

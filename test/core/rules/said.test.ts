@@ -269,6 +269,22 @@ ${body.map((line) => `        ${line}\n`).join('')}`;
   });
 });
 
+describe('a copy that is joined to something on a branch', () => {
+  const either = (joined: string): string =>
+    method('u = x.unsqueeze(1).expand(-1, n, -1)', 'if y is not None:', `    u = ${joined}`, 'return self.fc(u)');
+  check('is said to be joined there', either('torch.cat([u, y], dim=-1)'), {
+    message: /concatenated in front of `self\.fc` \(when y is not None\)/,
+  });
+});
+
+describe('a sum with rows that an index picks', () => {
+  check(
+    'is not said to broadcast',
+    method('means = x.mean(1)', 'u = y - means[decoder.user_idx]', 'return torch.bmm(u[:, None], self.wide)'),
+    { message: /; a sum of rows that are looked up could be taken without the copy/ },
+  );
+});
+
 describe('the way of a copy', () => {
   const chain = (title: string, body: readonly string[], expected: readonly string[]): void => {
     it(title, async () => {
@@ -301,6 +317,13 @@ describe('the way of a copy', () => {
   );
 });
 
+describe('what is made of an argument alone', () => {
+  const rows = (made: string): string =>
+    method(`u = torch.FloatTensor(${made})`, 'return self.fc(u.repeat(len(y), 1))');
+  check('is data, no size', rows('x'), { message: /^(?!.*x\*)/ });
+  check('is sizes where they are several', rows('n, 16'), { bytes: 'len(y)*n*64' });
+});
+
 describe('the size of an element', () => {
   const bytes = (title: string, body: readonly string[], each: number, isHalf = false): void =>
     check(title, method('b, n, d = y.shape', ...body), {
@@ -329,6 +352,10 @@ describe('the size of an element', () => {
     2,
     true,
   );
+  const later = 'u = u.float()';
+  bytes('is that of a view that is cast', ['u = x.view(b, d)', copied, later, joined], 4);
+  bytes('is what it was where it is cast later', ['u = x.view(b, d)', `${copied}.clone()`, later, joined], 2, true);
+  bytes('is what it was before it was cast down', ['u = x.view(b, d).float()', `${copied}.clone()`, 'u = u.to(y.dtype)', joined], 4); // prettier-ignore
   bytes(
     'is not that of one number',
     ['u = x.view(b, d) * torch.tensor(2.0, dtype=torch.float32)', copied, joined],
