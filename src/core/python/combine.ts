@@ -24,7 +24,7 @@ import { applyView, unsqueeze } from '../tensor/views';
 import { asDim, asSizes, asTensor, nodeAt, opaque } from './access';
 import { statedSize } from './casts';
 import { endOfPairs, isTensorOfPairs } from './pairs';
-import { type Node, childOf, textOf } from './syntax';
+import { type Node, childOf, enclosing, textOf } from './syntax';
 
 import type { Frame, Run } from './run';
 import { type Args, type Value } from './value';
@@ -50,8 +50,26 @@ export function concatenateValues(
   const whole = listed.open ? filledUp(values) : null;
   if (whole) return inUnknownOrder(repeatedAlong(whole, dim, null, place), dim);
   if (listed.open && isMadeAlike(values, dim) && first.form?.axis !== dim) return oneOfMany(first, dim, place, by);
-  const joined = concatenate(values, dim, place, by);
+  const others = listed.open && isFilledOnBranches(values, place) ? [opaque(place)] : [];
+  const joined = concatenate([...values, ...others], dim, place, by);
   return listed.open ? ofUnknownLength(joined, dim) : joined;
+}
+
+/** A loop in front of the concatenation puts copies into its list on one branch, and something else on another one. */
+function isFilledOnBranches(values: readonly Tensor[], place: Place): boolean {
+  if (!values.some(carriesReplica)) return false;
+  const call = nodeAt(place);
+  const list = call?.kind === 'call' ? childOf(call, 'arguments')?.children[0] : undefined;
+  if (!call || list?.kind !== 'identifier') return false;
+  return values
+    .flatMap(({ shape }) => replicasOf(shape))
+    .some((replica) => {
+      const origin = nodeAt(replica.origin);
+      const [branch, loop] = ['if_statement', 'for_statement'].map((kind) => (origin ? enclosing(origin, kind) : null));
+      if (!branch || !loop || branch.start < loop.start || loop.end > call.start || loop.file !== call.file)
+        return false;
+      return textOf(loop).split(`${textOf(list)}.append(`).length > 2;
+    });
 }
 
 /** Of a list that may hold more: how many there are is not known. */

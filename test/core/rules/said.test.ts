@@ -277,6 +277,22 @@ describe('a copy that is joined to something on a branch', () => {
   });
 });
 
+describe('copies in a list that a loop fills', () => {
+  const filled = (...other: readonly string[]): string =>
+    method(
+      'parts = []',
+      'for kind in kinds:',
+      "    if kind == 'a':",
+      '        parts.append(x.unsqueeze(1).repeat(1, n, 1))',
+      ...other,
+      'return self.fc(torch.cat(parts, dim=-1))',
+    );
+  check('are joined to what another branch puts there', filled('    else:', '        parts.append(y)'), {
+    message: /^`x\.unsqueeze\(1\)` is copied `n` times and concatenated in front of `self\.fc`/,
+  });
+  check('are all that is joined where no other branch does', filled(), { message: /before `self\.fc`.* equal rows/ });
+});
+
 describe('a sum with rows that an index picks', () => {
   check(
     'is not said to broadcast',
