@@ -55,7 +55,7 @@ export function namesAt(
     const related = known.find(({ at }) => around !== null && enclosing(at, 'class_definition') === around);
     if (related) return related.name;
     const [root] = ROOT(own).exec(own) ?? [];
-    if (own.startsWith('self.shape[')) return '?';
+    if (own.startsWith('self.shape[') || isOfOldName(own, scope)) return '?';
     const at = own.includes('.shape[') ? axisIn(source.of, symbol) : -1;
     // Of several tensors that are called so, the one that is copied here has the name.
     if (own.startsWith(`${source.text}.shape[`) && isMixed(source.text ?? '', together))
@@ -75,6 +75,15 @@ export function namesAt(
 /** `b, n = x.shape`: the name of something of its own. */
 const assigns = (text: string, name: string): boolean =>
   hasWord(text, name) && new RegExp(`^[ \\t(]*(?:\\w+, *)*${name}\\b(?:, *\\w+)*\\)?[ \\t]*=(?!=)`, 'm').test(text);
+
+/** `x[1].shape[0]` behind `x, token = x[0], x[1]`: by that name there is something else. */
+function isOfOldName(own: string, scope: Node): boolean {
+  const root = /^(\w+)\[[^\]]*\]\.shape\[/.exec(own)?.[1];
+  return (
+    root !== undefined &&
+    new RegExp(`^[ \\t]*(\\w+, *)*${root}(,[\\w, ]*)? *=[^=\\n]*\\b${root}\\[`, 'm').test(textOf(scope))
+  );
+}
 
 /** Sizes of more than one tensor of that name. */
 function isMixed(root: string, dims: readonly Dim[]): boolean {

@@ -226,6 +226,15 @@ class Runner:
   );
 });
 
+describe('the size of an item of what is bound again', () => {
+  const taken = (...lines: readonly string[]): string =>
+    method(...lines, 'return self.fc(torch.cat([y, token.unsqueeze(1).expand(-1, n, -1)], dim=-1))');
+  check('has no name', taken('x, token = x[0], x[1]'), { bytes: '?*?*n*2' });
+  check('has one where it keeps its name', taken('z, token = x[0], x[1]'), {
+    bytes: 'n*x[1].shape[0]*x[1].shape[1]*2',
+  });
+});
+
 describe('what tokens among other rows cost', () => {
   const tokens = (...body: readonly string[]): string => `${HEAD}
 class Model(nn.Module):
