@@ -19,7 +19,7 @@ export const ikb302: Rule = {
   },
   match: (match) => match.code === 'IKB302',
   message(match) {
-    return `${sinkText(match)} broadcasts ${sourceText(match)} over the batch and writes every copy${when(match)}${costText(match)}`;
+    return `${sinkText(match)} broadcasts ${sourceText(match)} along batch axes and writes every copy${when(match)}${costText(match)}`;
   },
   rewrites: [{ id: 'einsum', title: 'Write the product as an einsum, which reads the operand once' }],
 };

@@ -473,7 +473,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     forward: ['b, f, d = x.shape', 'return torch.matmul(self.w, x.unsqueeze(-1))'],
     rule: 'IKB302',
     level: 'warning',
-    message: /^`torch\.matmul` broadcasts `self\.w` over the batch and writes every copy: b\*3072 bytes/,
+    message: /^`torch\.matmul` broadcasts `self\.w` along batch axes and writes every copy: b\*3072 bytes/,
   },
   'a weight that matmul copies to meet a matrix each': {
     init: ['self.w = nn.Parameter(torch.zeros(6, 16, 16))'],
