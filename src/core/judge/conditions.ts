@@ -115,28 +115,33 @@ export function callsBetween(origin: Node, sink: Node, around: Frame): readonly 
 }
 
 /**
- * The conditions that stand around all calls of the function that makes the copy, where a function between has called it and been
- * given the copies: each copy that is made there comes through.
+ * The conditions, and their opposites, that stand around the only block that calls the function that makes the copy, where a
+ * place that it comes to stands in that block: each copy that is made there gets that far.
  */
 export function aroundMaking(origin: Node, places: readonly (Node | null)[]): readonly string[] {
   const made = scopeOf(origin);
   const name = made.kind === 'function_definition' ? childOf(made, 'name') : null;
-  const calls = name ? places.flatMap((place) => (place ? callsBefore(place, textOf(name)) : [])) : [];
-  const [first = [], ...others] = calls.map(conditionsAround);
-  return first.filter((text) => others.every((around) => around.includes(text)));
+  return places.flatMap((place) => {
+    const calls = name && place ? callsAround(place, textOf(name)) : [];
+    const block = calls[0] ? blockOf(calls[0]) : null;
+    const isInside = block && place && block.start <= place.start && place.end <= block.end;
+    return calls[0] && isInside && calls.every((call) => blockOf(call) === block)
+      ? conditionsAround(calls[0]).flatMap((text) => [text, negated(text)])
+      : [];
+  });
 }
 
 const calling = new WeakMap<Node, Map<string, readonly Node[]>>();
 
-/** Calls of functions or methods of that name in the function around the place, in front of it. */
-function callsBefore(place: Node, name: string): readonly Node[] {
+/** Calls of functions or methods of that name in the function around the place. */
+function callsAround(place: Node, name: string): readonly Node[] {
   const scope = scopeOf(place);
   if (scope.kind !== 'function_definition') return [];
   const known = calling.get(scope) ?? new Map<string, readonly Node[]>();
   calling.set(scope, known);
   let found = known.get(name);
   if (!found) known.set(name, (found = textOf(scope).includes(`${name}(`) ? callsIn(scope, name) : []));
-  return found.filter(({ end }) => end <= place.start);
+  return found;
 }
 
 function callsIn(node: Node, name: string): readonly Node[] {

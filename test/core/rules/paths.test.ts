@@ -385,5 +385,7 @@ ${body.map((line) => `        ${line}\n`).join('')}`;
     /`self\.fc`;/,
   );
   check('is multiplied on another one', ['x = self.join(user, item)', branch, '    return self.fc(x)'], /`self\.fc` \(on some paths\);/); // prettier-ignore
+  check('is made on two branches, multiplied on one', [branch, '    x = self.join(user, item)', '    return self.fc(x)', 'return self.join(item, user)'], /`self\.fc` \(on some paths\);/); // prettier-ignore
+  check('is multiplied on the other arm', [branch, '    return item', 'else:', '    return self.fc(self.join(user, item))'], /`self\.fc`;/); // prettier-ignore
   check('is made in two places, multiplied in one', ['y = self.join(user, item)', branch, '    x = self.join(user, item)', '    return self.fc(x)', 'return y'], /`self\.fc` \(on some paths\);/); // prettier-ignore
 });
