@@ -480,7 +480,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     forward: ['b, f, t, d = x.shape', 'return torch.matmul(x, self.w)'],
     rule: 'IKB302',
     level: 'information',
-    message: /broadcasts `self\.w` over the batch/,
+    message: /broadcasts `self\.w` along batch axes/,
   },
   'only the first pass of a loop reads the copies': {
     init: ['self.cell = nn.LSTMCell(32, 8)'],
