@@ -114,7 +114,7 @@ export const inSinglePrecision = (block: string): Condition => ({
 
 export const holdFloats = (names: readonly string[]): Condition => ({
   kind: 'dtype',
-  text: `${listed(names.map((name) => `\`${name}\``))} ${names.length > 1 ? 'hold' : 'holds'} floating-point numbers`,
+  text: `${listed(names.map((name) => `\`${name}\``))} ${names.length > 1 ? 'hold' : 'holds'} floating-point numbers of the weight's precision`,
 });
 
 // Axes and sizes

@@ -1,12 +1,12 @@
 /** Blocks whose elements are plainly no floating-point numbers: `cat` converts them, a product does not. */
 import type { Condition } from '../finding';
-import { type Node, childOf, scopeOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
 import { holdFloats, inSinglePrecision } from './conditions';
 import { shortly } from './edit';
 import { type Call, callOf, elements, isSimple, unwrap } from './expression';
 import { indexOf } from './file-index';
 import { KEEPING, isFloating, isFree } from './floating';
-import { occurrences } from './names';
+import { isBinding, occurrences } from './names';
 import { replicateOf } from './replicate';
 import { trace } from './trace';
 
@@ -137,14 +137,42 @@ export function conditionsOfDtypes(operands: readonly Node[]): readonly Conditio
 }
 
 function untoldDtypes(operands: readonly Node[]): readonly string[] {
-  const roots = operands.map((operand) => ({ operand, root: rootOf(operand) }));
+  const roots = operands.map((operand) => ({ operand, root: shortly(rootOf(operand)) }));
   // Parts of one tensor have one type.
   if (new Set(roots.map(({ root }) => root)).size === 1) return [];
-  return [...new Set(roots.filter(({ operand }) => !isFloating(operand)).map(({ root }) => root))];
+  const untold = roots.filter(({ operand }) => !isFloating(operand) || isCastAround(operand));
+  return [...new Set(untold.map(({ root }) => root))];
 }
 
-/** The tensor that an operand is a view or a copy of, as the text calls it. */
-function rootOf(operand: Node): string {
+/** What is made under `autocast` and read outside of it, or made outside and read where it is off, may have another precision. */
+function isCastAround(operand: Node): boolean {
+  if (!operand.file.text.includes('autocast')) return false;
+  const value = rootOf(operand);
+  const read = autocastAround(operand);
+  if (read !== null && !/\benabled *= *False\b/.test(textOf(read))) return false;
+  const bindings = value.kind === 'identifier' ? occurrences(scopeOf(value), textOf(value)).filter(isBinding) : [];
+  return (bindings.length > 0 ? bindings : [value]).some(
+    (made) => autocastAround(made) !== read && !isSaidSingle(made),
+  );
+}
+
+/** `x: torch.FloatTensor`, `x = y.float()` */
+const isSaidSingle = (made: Node): boolean =>
+  made.parent && /^typed_/.test(made.parent.kind)
+    ? /\bFloatTensor\b|\bFloat(32)?\[/.test(textOf(made.parent))
+    : SINGLE.test(textOf(statementOf(made)));
+
+/** The clause of the innermost `with autocast(..)` around a node. */
+function autocastAround(node: Node): Node | null {
+  for (let at = enclosing(node, 'with_statement'); at; at = at.parent && enclosing(at.parent, 'with_statement')) {
+    const clause = at.children.find((one) => one.kind === 'with_clause');
+    if (clause && /\bautocast\(/.test(textOf(clause))) return clause;
+  }
+  return null;
+}
+
+/** The tensor that an operand is a view or a copy of. */
+function rootOf(operand: Node): Node {
   const source = unwrap(trace(replicateOf(trace(operand).value)?.source ?? operand).value);
   const call = callOf(source);
   const of = call && (isFree(call) ? call.positional[0] : call.receiver);
@@ -154,5 +182,5 @@ function rootOf(operand: Node): string {
     !/^\[(['"])/.test(textOf(source).slice(textOf(childOf(source, 'value') ?? source).length))
       ? childOf(source, 'value')
       : null;
-  return value ? rootOf(value) : shortly(source);
+  return value ? rootOf(value) : source;
 }

@@ -24,7 +24,8 @@ describe('rewrites: a product that is split where it stands', () => {
       assert.match(found.rewrite.reason ?? '', reason);
     });
   };
-  const offered = /^`start` holds floating-point numbers; `states\.unsqueeze\(2\)` is as wide/;
+  const offered =
+    /^`start` holds floating-point numbers of the weight's precision; `states\.unsqueeze\(2\)` is as wide/;
   for (const line of [branch, atStart, atStates]) check(`from line ${line}`, line, 'suggestion', offered);
 
   const apart = /in no form that is rewritten|is made on a branch/;
@@ -41,5 +42,5 @@ describe('rewrites: a product that is split where it stands', () => {
   check('a hook', atStart, 'none', /hooks/, after('Spans().end.register_forward_pre_hook(print)'));
   check('another module', atStart, 'none', /puts another module/, after('m = Spans()\nm.end = nn.Identity()'));
   check('another forward', atStart, 'none', apart, after('EndScores.forward = print'));
-  check('an unknown call', branch, 'suggestion', /^`states` and `start` hold floating-point numbers\.$/, ['self.end(spread, start=start)', 'self.end(*(spread, start))']); // prettier-ignore
+  check('an unknown call', branch, 'suggestion', /^`states` and `start` hold floating-point numbers of the weight's precision\.$/, ['self.end(spread, start=start)', 'self.end(*(spread, start))']); // prettier-ignore
 });

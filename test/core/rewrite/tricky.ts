@@ -533,7 +533,7 @@ const CONTROL: readonly Tricky[] = [
   {
     title: 'TorchScript',
     tier: 'suggestion',
-    reason: /^`user` and `item` hold floating-point numbers\.$/,
+    reason: /^`user` and `item` hold floating-point numbers of the weight's precision\.$/,
     forward: ['return score(user, item, n, self.fc.weight, self.fc.bias)'],
     tail: [
       '@torch.jit.script',

@@ -37,7 +37,7 @@ describe('rewrites: blocks that a concatenation converts', () => {
     { ...forward('item'), signature: 'user, item: torch.FloatTensor, n' },
     { tier: 'safe' },
   );
-  const doubt: Expected = { tier: 'suggestion', reason: /`y` holds floating-point numbers/ };
+  const doubt: Expected = { tier: 'suggestion', reason: /`y` holds floating-point numbers of the weight's precision/ };
   const given = (y: string, ...lines: string[]): Model => ({ ...forward('y', ...lines), signature: `user, ${y}, n` });
   check('a label by its name', given('y'), doubt);
   check('a view of it', { ...forward('y.unsqueeze(-1)'), signature: 'user, y, n' }, doubt);
@@ -62,9 +62,22 @@ describe('rewrites: blocks that a concatenation converts', () => {
     },
     doubt,
   );
+  const around = (clause: string, copy: string, ...product: string[]): Model => ({
+    init: ['self.fc = nn.Linear(10, 8)', 'self.enc = nn.Linear(4, 4)'],
+    forward: [clause, `    e = ${copy}`, 'u = e.repeat_interleave(n, dim=0)', ...product],
+  });
+  const outside = 'return self.fc(torch.cat([u, item], dim=-1))';
+  const precision: Expected = {
+    tier: 'suggestion',
+    reason: /`e` holds floating-point numbers of the weight's precision/,
+  };
+  check('made under autocast', around("with torch.autocast('cuda'):", 'self.enc(user)', outside), precision);
+  check('made under autocast and cast', around("with torch.autocast('cuda'):", 'self.enc(user).float()', outside), { tier: 'safe' }); // prettier-ignore
+  check('made under autocast that is off', around('with torch.no_grad():', 'self.enc(user)', "with torch.autocast('cuda', enabled=False):", `    ${outside}`), precision); // prettier-ignore
+  check('read under autocast', around('with torch.no_grad():', 'self.enc(user)', "with torch.autocast('cuda'):", `    ${outside}`), { tier: 'safe' }); // prettier-ignore
   check('an item of a batch', forward("batch['action']", 'batch = item'), {
     tier: 'suggestion',
-    reason: /`batch\['action'\]` holds floating-point numbers/,
+    reason: /`batch\['action'\]` holds floating-point numbers of the weight's precision/,
   });
   check('an index elsewhere', forward('item', 'table = self.table[item]'), refused);
   const mixed: Expected = {
@@ -108,7 +121,10 @@ describe('rewrites: concatenations that a program has written', () => {
 });
 
 describe('rewrites: blocks of a type that the text does not tell', () => {
-  const untold: Expected = { tier: 'suggestion', reason: /^`other` holds floating-point numbers\.$/ };
+  const untold: Expected = {
+    tier: 'suggestion',
+    reason: /^`other` holds floating-point numbers of the weight's precision\.$/,
+  };
   const safe: Expected = { tier: 'safe' };
   const [layer, rows] = ['self.fc = nn.Linear(10, 8)', 'self.register_buffer("rows", '];
   const given = (block: string, lines: readonly string[] = [], more: Model = {}): Model => ({
@@ -125,9 +141,9 @@ describe('rewrites: blocks of a type that the text does not tell', () => {
   check('for ikbo_lens, too', given('other'), untold, 'ikbo');
   check('both', copied('rows', 'other', 'rows, other, n'), {
     tier: 'suggestion',
-    reason: /^`rows` and `other` hold floating-point numbers\.$/,
+    reason: /^`rows` and `other` hold floating-point numbers of the weight's precision\.$/,
   });
-  check('what is joined, not the module that joins it', given('torch.cat([other, more], -1)', [], { signature: 'user, other, more, n' }), { tier: 'suggestion', reason: /^`torch\.cat\(\[other, more\], -1\)` holds floating-point numbers\.$/ }); // prettier-ignore
+  check('what is joined, not the module that joins it', given('torch.cat([other, more], -1)', [], { signature: 'user, other, more, n' }), { tier: 'suggestion', reason: /^`torch\.cat\(\[other, more\], -1\)` holds floating-point numbers of the weight's precision\.$/ }); // prettier-ignore
   check('parts of one tensor have one type', copied('other[:2]', 'other[2:]', 'other, n'), safe);
   check('what is divided and rounded', given('other // 2'), { tier: 'suggestion' });
   check('a quotient', given('other / 2'), safe);
