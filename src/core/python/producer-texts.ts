@@ -76,6 +76,7 @@ export const produces = (text: string, whole: string): boolean =>
   PAIRS.some(([has, and]) => has.test(text) && and.test(text)) ||
   (HALF.test(text) && CONCATENATES.test(text) && hasIn(whole, PRODUCT)) ||
   picksByEdges(text) ||
+  picksByKept(text, whole) ||
   writesSlices(text) ||
   picksByRelation(text) ||
   picksWhatItSums(text) ||
@@ -108,6 +109,33 @@ function picksByEdges(whole: string): boolean {
     (ends) => new RegExp(`[\\w\\])]\\[[^[\\]\\n]*\\b${ends}\\b`).test(text) || isHandedOn(`\\b${ends}\\b`, text),
   );
 }
+
+const PICKED_BY_KEPT = /[\w\])]\[(?:(?::|\.\.\.), *)?self\.(\w+)(?:, *:)?\]/g;
+/** `self.row, self.col = edge_index`, `self.idx = arange(n).repeat_interleave(k)`. */
+const KEEPS = new RegExp(
+  `^[ \\t]*self\\.(\\w+)(?:, *self\\.(\\w+))? *=(?!=)[^\\n]*(?:\\b${EDGES}|\\brepeat_interleave\\()|\\bregister_buffer\\( *['"](\\w+)['"][^\\n]*\\brepeat_interleave\\(`,
+  'gm',
+);
+const ENDS_KEPT = /^[ \t]*self\.(rows?|cols?|src|dst)\b[^=\n]*=(?!=)/gm;
+const kept = { whole: '', names: new Set<string>() };
+
+/** Rows picked by an index that the class keeps: the ends of edges, or rows many times. */
+function picksByKept(text: string, whole: string): boolean {
+  if (!text.includes('self.')) return false;
+  const picked = [...text.matchAll(PICKED_BY_KEPT)].map(([, name = '']) => name);
+  if (picked.length === 0) return false;
+  if (kept.whole !== whole) Object.assign(kept, { whole, names: new Set(namesKept(whole)) });
+  return picked.some((name) => kept.names.has(name));
+}
+
+function namesKept(whole: string): readonly string[] {
+  if (!KEPT_BY.some((word) => whole.includes(word))) return [];
+  const own = [...whole.matchAll(KEEPS)].flatMap(([, one = '', other = '', buffer = '']) => [one, other, buffer]);
+  const ends = whole.includes('indices()') ? [...whole.matchAll(ENDS_KEPT)].map(([, name = '']) => name) : [];
+  return [...own, ...ends];
+}
+
+const KEPT_BY = ['edge_', 'repeat_interleave(', 'indices()'];
 
 /** More than a function has. */
 const MAX_NAMES = 100;

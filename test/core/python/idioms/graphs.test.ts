@@ -344,4 +344,31 @@ module Clean(d):
         rows = x[torch.cat([node2graph, order.argsort()])]
         return self.fc(torch.cat([y, rows], dim=-1))
 `,
+  'an index that the constructor keeps': `
+module Ends(d, edge_index):
+    self.fc = nn.Linear(2 * d, d)
+    self.row, self.col = edge_index
+    def forward(self, x):
+        return self.fc(torch.cat([x[self.row], x[self.col]], dim=-1))  #! IKB304 -> ends  #! IKB304 -> ends  #= ends
+module Sparse(d, adj):
+    self.fc = nn.Linear(d, d)
+    ends = adj._indices()
+    self.row = ends[0, :]
+    def forward(self, x):
+        return self.fc(x[self.row, :])  #! IKB304 -> sparse  #= sparse
+module Buffer(d, n):
+    self.fc = nn.Linear(d, d)
+    self.register_buffer('users', torch.arange(n).repeat_interleave(4))
+    def forward(self, x):
+        return self.fc(x[:, self.users])  #! IKB102 -> buffer  #= buffer
+`,
+  'not one that it keeps of something else': `
+module Kept(d, order, edge_index):
+    self.fc = nn.Linear(d, d)
+    self.row = order
+    self.degree = edge_index.shape[1]
+    self.first = order.argsort()
+    def forward(self, x):
+        return self.fc(x[self.row]), self.fc(x[self.first]), self.fc(x[self.degree])
+`,
 });
