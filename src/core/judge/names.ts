@@ -62,8 +62,8 @@ export function namesAt(
       return at >= 0 ? `${source.text}.shape[${at}]` : '?';
     if (root !== undefined && hasWord(textOf(scope), root)) return null;
     if (at >= 0 && source.text !== null && SIZE.test(source.text)) return `${source.text}.shape[${at}]`;
-    // A tensor of another function says nothing here, nor does a name that is something else's here.
-    const elsewhere = given.find(({ name }) => !assigns(textOf(scope), name));
+    // A tensor of another function says nothing here, nor do a letter and a name that is something else's here.
+    const elsewhere = given.find(({ name }) => name.length > 1 && !assigns(textOf(scope), name));
     return elsewhere?.name ?? (own.includes('.shape[') ? '?' : null);
   };
   return (symbol) => {

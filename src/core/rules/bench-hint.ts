@@ -60,7 +60,9 @@ function widths(match: Match): { readonly Ku: Dim; readonly Kc: Dim } {
   if (code === 'IKB102' && form && form.axis !== null)
     return { Ku: cost.contracted, Kc: joinedAlong(match) === null ? ZERO : null };
   if (blocks.length > MOST_BLOCKS) return { Ku: null, Kc: null };
-  return { Ku: total(blocks.filter(isReplicated)), Kc: total(blocks.filter((block) => !isReplicated(block))) };
+  const own = blocks.filter(isReplicated);
+  // Where copies are a part of sums alone, the benchmark has no such product.
+  return { Ku: own.length > 0 ? total(own) : null, Kc: total(blocks.filter((block) => !isReplicated(block))) };
 }
 
 /** Columns of the embeddings: what is left of the copied bytes per row and replicated feature. */

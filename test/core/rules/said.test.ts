@@ -168,6 +168,29 @@ class Fold(nn.Module):
     ),
     { bytes: 'len(y)*n*n*2' },
   );
+  check(
+    'are not called by a letter of another function',
+    `${HEAD}
+class Attention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.qkv = nn.Linear(dim, dim * 3)
+
+    def forward(self, x):
+        B, N, C = x.shape
+        return self.qkv(x).reshape(B, N, 3, C)
+
+class Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, config.width))
+        self.attention = Attention(config.width)
+
+    def forward(self, x):
+        return self.attention(torch.cat((self.token.expand(x.size(0), -1, -1), x), dim=1))
+`,
+    { bytes: 'config.width*x.shape[0]*2' },
+  );
   it('none of which has a name make no formula', () => {
     const bytes = (...names: readonly string[]): string => costOf(names.map(symbol), 2, null, null).bytesText;
     assert.equal(bytes('?@1', '?@2'), '?');
