@@ -23,10 +23,13 @@ const settersOf = (name: string): RegExp =>
   new RegExp(`\\bself\\.${name}\\b${IS}|^[ \\t(]*(?:[\\w.]+[ \\t]*,[ \\t]*)*self\\.${name}${ARE}`, 'gm');
 
 /** Could one of the constructors that were put off set the attribute? */
-export const mayInherit = (inherits: readonly Inherited[], name: string, bases: Bases): boolean =>
-  inherits.some(({ init }) => init.owner !== null && maySet(init.owner, name, bases));
+export const mayInherit = (inherits: readonly Inherited[], name: string, project: Classes): boolean =>
+  inherits.some(
+    ({ init: { owner } }) => owner !== null && maySet(owner, name, project, project.method(owner, name) !== null),
+  );
 
 type Bases = Pick<Run, 'bases'>;
+type Classes = Pick<Run, 'bases' | 'method'>;
 
 const BY_NAME = /(setattr|__setattr__|register_\w+|add_module)\(|\b__dict__\b/;
 
@@ -34,16 +37,17 @@ const BY_NAME = /(setattr|__setattr__|register_\w+|add_module)\(|\b__dict__\b/;
 const isNamedIn = (text: string, name: string): boolean =>
   (text.includes(`'${name}'`) || text.includes(`"${name}"`)) && BY_NAME.test(text);
 
-/** By its text, and those of its bases. */
-export function maySet(model: ClassModel, name: string, project: Bases, level = 0): boolean {
-  // What is a method, too, is that unless the constructor itself replaces it.
-  const init = model.methods.has(name) ? model.methods.get('__init__') : undefined;
-  const text = textOf(init?.node ?? model.node);
+/**
+ * By its text, and those of its bases. What is a method (or property), too, is that unless a constructor itself replaces it.
+ */
+export function maySet(model: ClassModel, name: string, project: Bases, isMethod = false, level = 0): boolean {
+  const init = isMethod || model.methods.has(name) ? model.methods.get('__init__') : undefined;
+  const text = isMethod && !init ? '' : textOf(init?.node ?? model.node);
   return (
     isNamedIn(text, name) ||
     (text.includes(`self.${name}`) && settersOf(name).test(text)) ||
     (level < MAX_LEVELS &&
-      project.bases(model).some((base) => typeof base !== 'string' && maySet(base, name, project, level + 1)))
+      project.bases(model).some((base) => typeof base !== 'string' && maySet(base, name, project, isMethod, level + 1)))
   );
 }
 
@@ -51,11 +55,11 @@ export function maySet(model: ClassModel, name: string, project: Bases, level = 
  * The statements that set the attribute, if they need no variable that the constructor works out before: `self.flow = flow`. All the
  * rest of the constructor then stays put off.
  */
-export function settingOf(inherits: readonly Inherited[], name: string, bases: Bases): InheritedPart | null {
-  const [of, ...others] = inherits.filter((one) => mayInherit([one], name, bases));
+export function settingOf(inherits: readonly Inherited[], name: string, project: Classes): InheritedPart | null {
+  const [of, ...others] = inherits.filter((one) => mayInherit([one], name, project));
   const owner = of?.init.owner;
   if (!of || !owner || others.length > 0) return null;
-  if (bases.bases(owner).some((base) => typeof base !== 'string' && maySet(base, name, bases))) return null;
+  if (project.bases(owner).some((base) => typeof base !== 'string' && maySet(base, name, project))) return null;
   const known = settings.get(of.init.node) ?? new Map<string, readonly Node[] | null>();
   settings.set(of.init.node, known);
   let statements = known.get(name);
