@@ -40,15 +40,29 @@ const isNamedIn = (text: string, name: string): boolean =>
 /**
  * By its text, and those of its bases. What is a method (or property), too, is that unless a constructor itself replaces it.
  */
-export function maySet(model: ClassModel, name: string, project: Bases, isMethod = false, level = 0): boolean {
-  const init = isMethod || model.methods.has(name) ? model.methods.get('__init__') : undefined;
-  const text = isMethod && !init ? '' : textOf(init?.node ?? model.node);
-  return (
-    isNamedIn(text, name) ||
-    (text.includes(`self.${name}`) && settersOf(name).test(text)) ||
-    (level < MAX_LEVELS &&
-      project.bases(model).some((base) => typeof base !== 'string' && maySet(base, name, project, isMethod, level + 1)))
-  );
+export const maySet = (model: ClassModel, name: string, project: Bases, isMethod = false, level = 0): boolean =>
+  setsItself(model, name, isMethod) ||
+  (level < MAX_LEVELS &&
+    project.bases(model).some((base) => typeof base !== 'string' && maySet(base, name, project, isMethod, level + 1)));
+
+/** What classes set, by the attribute: every object of a class is asked for the same. */
+const own = {
+  methods: new WeakMap<ClassModel, Map<string, boolean>>(),
+  others: new WeakMap<ClassModel, Map<string, boolean>>(),
+};
+
+function setsItself(model: ClassModel, name: string, isMethod: boolean): boolean {
+  const answers = isMethod ? own.methods : own.others;
+  const known = answers.get(model) ?? new Map<string, boolean>();
+  answers.set(model, known);
+  let answer = known.get(name);
+  if (answer === undefined) {
+    const init = isMethod || model.methods.has(name) ? model.methods.get('__init__') : undefined;
+    const text = isMethod && !init ? '' : textOf(init?.node ?? model.node);
+    answer = isNamedIn(text, name) || (text.includes(`self.${name}`) && settersOf(name).test(text));
+    known.set(name, answer);
+  }
+  return answer;
 }
 
 /**
