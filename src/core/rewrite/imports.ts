@@ -1,6 +1,7 @@
 /** How a module is named in a file, and the one import that a rewrite adds when the file has none. */
 import type { Condition } from '../finding';
-import { type Node, childOf, enclosing, scopeOf, textOf } from '../python/syntax';
+import { type Node, childOf, enclosing, innermostAt, scopeOf, textOf } from '../python/syntax';
+import { hasWord, placesOf } from '../python/words';
 import { NO_TORCHSCRIPT, NO_TRACE } from './conditions';
 import { type Edit, lineEnd } from './edit';
 import { isBinding, occurrences } from './names';
@@ -40,7 +41,7 @@ export function importFunctional(at: Node): Imported {
   const file = at.file.root;
   const name = readable(at, 'torch.nn.functional');
   if (name) return { name, edit: null };
-  if (occurrences(file, 'F').length === 0) {
+  if (!hasWord(file.file.text, 'F') || occurrences(file, 'F').length === 0) {
     return { name: 'F', edit: missing(file, 'torch.nn.functional', 'import torch.nn.functional as F') };
   }
   const torch = readable(at, 'torch');
@@ -60,15 +61,27 @@ function readable(at: Node, module: string): string | null {
 /** True when `name` is bound in a function around `at`, or (again) at the top of the file, but not by an import there. */
 function isShadowed(at: Node, name: string): boolean {
   const file = at.file.root;
-  return occurrences(file, name.replace(/\..*$/, ''))
-    .filter(isBinding)
-    .some((binding) => {
-      if (binding.parent?.kind === 'global_statement') return true;
-      const scope = scopeOf(binding.field === 'name' ? (binding.parent ?? binding) : binding);
-      if (scope === file) return enclosing(binding, ...IMPORTS) === null && !inClass(binding);
-      return scope.start <= at.start && at.end <= scope.end;
-    });
+  return bindingsOf(file, name.replace(/\..*$/, '')).some((binding) => {
+    if (binding.parent?.kind === 'global_statement') return true;
+    const scope = scopeOf(binding.field === 'name' ? (binding.parent ?? binding) : binding);
+    if (scope === file) return enclosing(binding, ...IMPORTS) === null && !inClass(binding);
+    return scope.start <= at.start && at.end <= scope.end;
+  });
 }
+
+/** By the text first, since most functions that read a module are parsed by nobody: a name that a dot or a bracket follows is read. */
+const bindingsOf = (file: Node, name: string): readonly Node[] =>
+  placesOf(file.file.text, name).flatMap((at) => {
+    const { text } = file.file;
+    const before = text.slice(text.lastIndexOf('\n', at) + 1, at);
+    const next = text.charAt(at + name.length);
+    if ((next === '.' && !IMPORTING.test(before)) || (next === '(' && !DEFINING.test(before))) return [];
+    const node = innermostAt(file, at);
+    return node.kind === 'identifier' && isBinding(node) ? [node] : [];
+  });
+
+const IMPORTING = /\b(import|from)\b/;
+const DEFINING = /\b(def|class)\b/;
 
 /** Names of a class body are not seen from its methods. A class itself is bound around it. */
 function inClass(binding: Node): boolean {

@@ -222,19 +222,18 @@ function known(file: SourceFile): Known {
 }
 
 /**
- * Attribute nodes whose last name it is. By the text first: to walk through all nodes of a file costs a parse of every function
- * in it.
+ * Attribute nodes whose last name it is, of those that are not called if only values are asked for. By the text first: to walk through
+ * all nodes of a file costs a parse of every function in it.
  */
-const attributesOf = (file: SourceFile, name: string): readonly Node[] =>
+const attributesOf = (file: SourceFile, name: string, isValue = false): readonly Node[] =>
   placesOf(file.text, name).flatMap((at) => {
-    if (!isBehindDot(file.text, at)) return [];
+    const end = at + name.length;
+    if (!isBehindDot(file.text, at) || (isValue && CALL.test(file.text.slice(end, end + 40)))) return [];
     const { kind, field, parent } = innermostAt(file.root, at);
     return kind === 'identifier' && field === 'attribute' && parent?.kind === 'attribute' ? [parent] : [];
   });
 
-/** Those of them that are not called. */
-const valuesOf = (file: SourceFile, name: string): readonly Node[] =>
-  attributesOf(file, name).filter(({ end }) => !CALL.test(file.text.slice(end, end + 40)));
+const valuesOf = (file: SourceFile, name: string): readonly Node[] => attributesOf(file, name, true);
 
 const CALL = /^\s*\(/;
 
