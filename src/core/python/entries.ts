@@ -339,4 +339,6 @@ export function buildsParts({ name, node: { file, start, end } }: FunctionModel,
 
 /** Can a function that a constructor calls add to the layers of a model, or choose one of several? */
 export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boolean =>
-  /\bnn\.|\b(Linear|Sequential|ModuleList|Module)\b(?=[(),:\]])|\bParameter\(|\breturn [A-Z]\w*\(/.test(file.text.slice(start, end));
+  /\bnn\.|\b(Linear|Sequential|ModuleList|Module)\b(?=[(),:\]])|\bParameter\(|\breturn [A-Z]\w*\(/.test(
+    file.text.slice(start, end),
+  );
