@@ -41,7 +41,9 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     if (a.foreign || b.foreign) return unknown('', true);
   }
   const sizes =
-    (sizeLike(a) && sizeLike(b)) || (frame.building && operator === '*' && isParameter(a) && isParameter(b));
+    (sizeLike(a) && sizeLike(b)) ||
+    (frame.building && operator === '*' && isParameter(a) && isParameter(b)) ||
+    (operator === '//' && frame.building && isKept(node) && [a, b].every((v) => v.kind === 'int' || isParameter(v)));
   const left = asTensor(a, run);
   const right = asTensor(b, run);
   if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
@@ -111,6 +113,9 @@ const sizeLike = (v: Value): boolean =>
 
 /** What a constructor is given and multiplies, `heads * dh`, is the size of a layer. */
 const isParameter = (v: Value): boolean => v.kind === 'unknown' && !v.foreign && /^[a-z]\w*$/.test(v.label);
+
+/** `self.head_dim = embed_dim // num_heads` */
+const isKept = ({ parent }: Node): boolean => parent?.kind === 'assignment' && textOf(parent).startsWith('self.');
 
 const isPlainNumber = (v: Value): boolean => v.kind === 'int' || v.kind === 'number' || v.kind === 'bool';
 

@@ -23,7 +23,7 @@ export function reshape(t: Tensor, sizes: readonly (Dim | 'rest')[]): Reshaped {
   if (!axes) return reshapeUnknown(t, sizes);
   const total = product(axes.map((axis) => axis.dim));
   const others = product(sizes.filter((s): s is Dim => s !== 'rest'));
-  const rest = divide(total, others) ?? divide(undivided(total), others);
+  const rest = divide(total, others) ?? divide(undivided(total), others) ?? divide(total, undivided(others));
   const copies = rest === null ? splitRows(t, sizes) : null;
   if (copies) return copies;
   const to: Dim[] = sizes.map((s) => (s === 'rest' ? rest : s));

@@ -169,4 +169,31 @@ def attend(query, key, bias_k, heads: int, q):
     k = k.contiguous().view(-1, b * heads, head_dim).transpose(0, 1)
     return torch.bmm(q, k.transpose(1, 2))  #= bmm
 `,
+  'heads of a width that is divided by their number': `
+class Attention(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.head_dim = embed_dim // num_heads
+        self.v_proj = nn.Linear(embed_dim, embed_dim)
+        self.bias_v = nn.Parameter(torch.zeros(1, 1, embed_dim))
+    def forward(self, probs, x):
+        n, b, d = x.size()
+        v = torch.cat([self.v_proj(x), self.bias_v.repeat(1, b, 1)])  #! IKB301 -> bmm
+        v = v.contiguous().view(-1, b * self.num_heads, self.head_dim).transpose(0, 1)
+        return torch.bmm(probs, v)  #= bmm
+`,
+  'and by a number': `
+class Attention(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.dim = d // 8
+        self.v_proj = nn.Linear(d, d)
+        self.bias_v = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, probs, x):
+        n, b, d = x.size()
+        v = torch.cat([self.v_proj(x), self.bias_v.repeat(1, b, 1)])  #! IKB301 -> bmm
+        v = v.contiguous().view(-1, b * 8, self.dim).transpose(0, 1)
+        return torch.bmm(probs, v)  #= bmm
+`,
 });
