@@ -26,10 +26,12 @@ export interface Walk {
   readonly errors: readonly ReportError[];
 }
 
-/** A path as reports name it: relative to `root`, with forward slashes. */
+/** A path as reports name it: relative to `root`, with forward slashes. Both are absolute, as `join` and `resolve` give them. */
 export function reportPath(root: string, absolute: string): string {
-  const path = relative(root, absolute).split(sep).join('/');
-  return path === '' ? '.' : path;
+  const folder = root.endsWith(sep) ? root : `${root}${sep}`;
+  // Nearly all are below it, and `relative` takes as long as all else that is done for a file whose result is kept.
+  const path = absolute.startsWith(folder) ? absolute.slice(folder.length) : relative(root, absolute);
+  return path === '' ? '.' : path.replaceAll(sep, '/');
 }
 
 /**
@@ -45,11 +47,12 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
     errors.push({ path: reportPath(root, path), message });
   };
 
-  const visit = (folder: string, ignores: readonly Rules[], open: ReadonlySet<string>): void => {
+  /** `known` is what the folder really is, where that needs no question: a folder within a folder that is no link. */
+  const visit = (folder: string, known: string | null, ignores: readonly Rules[], open: ReadonlySet<string>): void => {
     let real: string;
     let entries: Dirent[];
     try {
-      real = realpathSync(folder);
+      real = known ?? realpathSync(folder);
       if (open.has(real)) {
         errors.push({
           path: reportPath(root, folder),
@@ -73,7 +76,8 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
         // A link, or a file system that does not say what an entry is.
         const stat = entry.isFile() || entry.isDirectory() ? entry : statSync(path);
         if (stat.isDirectory()) {
-          if (!SKIPPED_FOLDERS.has(name) && !isIgnored(rules, path, true)) visit(path, rules, inside);
+          if (SKIPPED_FOLDERS.has(name) || isIgnored(rules, path, true)) continue;
+          visit(path, entry.isDirectory() ? join(real, name) : null, rules, inside);
         } else if (stat.isFile() && wanted(name) && !isIgnored(rules, path, false)) {
           if (isLossy(name)) statSync(path);
           files.set(reportPath(root, path), path);
@@ -93,7 +97,7 @@ export function walk(root: string, paths: readonly string[], wanted: (name: stri
     const path = resolve(root, given);
     try {
       const stat = statSync(path);
-      if (stat.isDirectory()) visit(path, rulesAbove(path), new Set());
+      if (stat.isDirectory()) visit(path, null, rulesAbove(path), new Set());
       else if (stat.isFile()) {
         files.set(reportPath(root, path), path);
         folders.add(dirname(path));
