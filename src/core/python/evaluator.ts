@@ -181,7 +181,7 @@ export function evaluateFile(
           }
         });
       };
-      if (putOff({ init: model, run: later }, self, frame, project)) return NONE;
+      if (putOff({ init: model, run: later, asked: new Set() }, self, frame, project)) return NONE;
     }
     asking = null;
     // Asked for last, since a body that nobody has looked into yet costs a parse.

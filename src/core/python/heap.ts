@@ -65,11 +65,14 @@ export interface Inherited {
   readonly init: FunctionModel;
   /** Runs it, or some statements of its body, on the layer of the heap that holds the object. */
   run(heap: Heap, statements: readonly Node[] | null): void;
+  /** Attributes whose statements are running. */
+  readonly asked: Set<string>;
 }
 
 /** The statements by which a constructor that was put off sets an attribute. */
 export interface InheritedPart {
   readonly of: Inherited;
+  readonly name: string;
   readonly statements: readonly Node[];
 }
 
@@ -94,8 +97,11 @@ export class Heap {
     if (!layer || item?.kind !== 'object' || !item.inherits) return;
     const { inherits, ...rest } = item;
     if (!part) layer.own.set(id, rest);
-    if (part) part.of.run(layer, part.statements);
-    else for (const one of inherits) one.run(layer, null);
+    if (part) {
+      part.of.asked.add(part.name);
+      part.of.run(layer, part.statements);
+      part.of.asked.delete(part.name);
+    } else for (const one of inherits) one.run(layer, null);
     const now = layer.own.get(id);
     if (now?.kind !== 'object') return;
     layer.own.set(id, { ...now, attributes: new Map([...now.attributes, ...item.attributes]) });

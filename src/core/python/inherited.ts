@@ -12,9 +12,9 @@ import { hasWord } from './words';
 const MAX_LEVELS = 8;
 
 /** Behind what is assigned to. */
-const IS = '\\s*(?::[^=\\n(]+)?(?::|[-+*/|&])?=(?!=)';
+const IS = '\\s*(?::[^=\\n(]{1,200})?(?::|[-+*/|&])?=(?!=)';
 /** Behind the first of several. */
-const ARE = '[ \\t]*,[^=()\\n]*=(?!=)';
+const ARE = '[ \\t]*,[^=()\\n]{0,200}=(?!=)';
 const CHANGED =
   '\\[[^\\]\\n]*\\][ \\t]*[-+*/|&]?=(?!=)|\\.(?:pop|append|extend|insert|update|setdefault|remove|clear|add)\\(';
 
@@ -72,13 +72,14 @@ function setsItself(model: ClassModel, name: string, isMethod: boolean): boolean
 export function settingOf(inherits: readonly Inherited[], name: string, project: Classes): InheritedPart | null {
   const [of, ...others] = inherits.filter((one) => mayInherit([one], name, project));
   const owner = of?.init.owner;
-  if (!of || !owner || others.length > 0) return null;
+  // Attributes that are made of each other: then all of the constructor runs, in its order.
+  if (!of || !owner || others.length > 0 || of.asked.has(name)) return null;
   if (project.bases(owner).some((base) => typeof base !== 'string' && maySet(base, name, project))) return null;
   const known = settings.get(of.init.node) ?? new Map<string, readonly Node[] | null>();
   settings.set(of.init.node, known);
   let statements = known.get(name);
   if (statements === undefined) known.set(name, (statements = statementsSetting(of.init, name)));
-  return statements && { of, statements };
+  return statements && { of, name, statements };
 }
 
 /** Of each constructor, by the attribute. */

@@ -37,6 +37,8 @@ class Parts(nn.Module):
         self.optional = options['n']
         self.single = self.single or 4
         self.pair, self.half = heads, 2
+        self.one = self.other or 4
+        self.other = self.one
         self.named = dict(heads=heads)['heads']
 `;
 const files = { read: (path: string) => (path === 'base.py' ? BASE : undefined) };
@@ -86,6 +88,8 @@ describe('one attribute of the constructor of a base class of another file', () 
     'a parameter that is another value by then': parts('last', '4'),
     'a mapping that has been written to': parts('optional', '4'),
     'rests on what it was': parts('single', '4') + FOUND,
+    'one of two that are made of each other': parts('one', '4') + FOUND,
+    'the other of them': parts('other', '4') + FOUND,
     'the first of two': parts('pair', '4'),
     'the second of two': parts('half', '1') + FOUND,
     'a keyword of the name of a variable': parts('named', '4'),
