@@ -17,11 +17,11 @@ const env = { ...process.env, ...cache, IKBO_PYTHON: python(), IKBO_EDITOR: edit
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
 
-function count(group, { passed = 0, failed = 0, skipped = 0 }) {
+function count(group, { passed = 0, failed = 0, skipped = 0, lines = [] }) {
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped;
-  if (failed > 0) failures.push(group);
+  if (failed > 0) failures.push(group, ...lines.map((line) => `  ${line.slice(0, 1000)}`));
   console.log(`${group}: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
 }
 
@@ -41,9 +41,9 @@ function mocha(group, pattern) {
   ];
   const ok = run('node', [...args, '--timeout', '120000', ...pattern], { IKBO_TOTALS: file });
   if (!existsSync(file)) return { failed: 1 }; // The run ended before its report: a crash or a file that does not load.
-  const { passes, failures, pending } = JSON.parse(readFileSync(file, 'utf8'));
+  const { passes, failures, pending, failed } = JSON.parse(readFileSync(file, 'utf8'));
   if (!ok && failures === 0) return { passed: passes, failed: 1, skipped: pending };
-  return { passed: passes, failed: failures, skipped: pending };
+  return { passed: passes, failed: failures, skipped: pending, lines: failed };
 }
 
 function steps(...commands) {
@@ -116,6 +116,7 @@ try {
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
-if (failures.length > 0) console.log(`failed: ${failures.join(', ')}`);
+// Once more at the end, where they are seen.
+if (failures.length > 0) console.log(`failed:\n${failures.join('\n')}`);
 console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exitCode = totals.failed > 0 ? 1 : 0;

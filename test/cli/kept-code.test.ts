@@ -157,7 +157,9 @@ describe('kept code', function () {
   });
   it('of processes at once is that of one', async () => {
     const runs = await Promise.all([run(), run(), run()]);
-    for (const one of runs) assert.deepEqual(one, { ...runs[0], threads: ['compiled'] });
+    // On a busy machine one may begin when another has ended.
+    for (const { threads } of runs) assert.match(threads.join(), /^(compiled|used)$/);
+    for (const one of runs) assert.deepEqual({ ...one, threads: [] }, { ...runs[0], threads: [] });
     assert.equal(files().length, 1);
     await check(['used']);
   });
