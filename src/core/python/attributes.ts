@@ -167,8 +167,8 @@ function objectAttribute(value: Value & { kind: 'ref' }, name: string, node: Nod
   return made;
 }
 
-/** Methods of nn.Module that make an attribute of what they are given. */
-const REGISTERS = /^(register_buffer|register_parameter|register_module|add_module)$/;
+/** Methods of nn.Module that make an attribute of what they are given; of pipelines, attributes of all that they are given. */
+const REGISTERS = /^(register_buffer|register_parameter|register_modules?|add_module)$/;
 
 const GROWS = /^(append|extend|insert)$/;
 

@@ -3,8 +3,10 @@ import { constant, symbol, add, type Dim } from '../tensor/dim';
 import { rankOf, tensor, withoutReplicas } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { allocate, argument, asNumber, asString, placeOf } from './access';
+import { parametersOf } from './arguments';
 import { ANY_KEY, oneOf } from './by-key';
 import { container, containerOf } from './containers';
+import { isMemory } from './conventions';
 import { type List, extended, withItems } from './heap';
 import { isInstance } from './instances';
 import { passes } from './iterate';
@@ -234,6 +236,13 @@ function inserted(list: List, at: number | null, item: Value): List {
   return withItems(list, [...moved, item], true);
 }
 
+/** `self.register_modules(unet=unet)`: of what nothing is known, and of what conventions tell enough, the name is. */
+function isFollowed(value: Value, frame: Frame, run: Run): boolean {
+  const item = value.kind === 'ref' ? frame.state.heap.peek(value.id) : undefined;
+  const forward = item?.kind === 'object' && item.model ? run.method(item.model, 'forward') : null;
+  return forward !== null && !parametersOf(forward).some(({ name }) => isMemory(name));
+}
+
 /** Methods of lists and dicts, and those by which a module takes attributes. Null: not one of them. */
 export function containerMethod(owner: Value, name: string, args: Args, frame: Frame, run: Run): Value | null {
   if (owner.kind === 'tuple' || owner.kind === 'shape')
@@ -250,6 +259,11 @@ export function containerMethod(owner: Value, name: string, args: Args, frame: F
       const kind = item.model && containerOf(item.model, run, frame);
       if (kind) heap.set(owner.id, { ...item, holds: container(kind, args, frame, run) });
       else if (args.positional.length + args.keywords.size > 0) heap.set(owner.id, { ...item, given: args });
+      return NONE;
+    }
+    if (name === 'register_modules') {
+      const modules = [...args.keywords].filter(([, value]) => isFollowed(value, frame, run));
+      heap.set(owner.id, { ...item, attributes: new Map([...item.attributes, ...modules]) });
       return NONE;
     }
     const key = asString(argument(args, 0, 'name')) ?? templateOf(args.nodes.get(0));

@@ -9,6 +9,8 @@ import { type Node, childOf, textOf } from './syntax';
 import type { Args, Value } from './value';
 
 const MEMORY = /^(encoder_hidden_states|encoder_outputs|memory)$/;
+/** Is it keys and values that a network takes under this name? */
+export const isMemory = (name: string): boolean => MEMORY.test(name);
 /** A variable whose name says so, in any place. */
 const PASSED_MEMORY = /^encoder_hidden_states(_\w+)?$/;
 const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_embeds)$/;

@@ -53,6 +53,10 @@ export const isKnownOutside = (path: string): boolean => {
   return REPEAT_KV.test(path) || operatorNamed(name) !== null || isContainer(name);
 };
 
+/** Classes that are modules, those of other libraries by what they are called. */
+export const isModuleOutside = (name: string): boolean =>
+  /(Module|PreTrainedModel|ModelMixin)$|^nn\.[A-Z]\w*$/.test(name);
+
 export function constructLayer(name: string, args: Args, node: Node, doubt: string | null = null): Value {
   return { kind: 'layer', name, args, node, doubt };
 }

@@ -1,7 +1,7 @@
 /** Names beyond a function: module level, imports, classes of this and of other files. */
 import type { FileSource } from '../engine';
 import { canonicalName } from '../tensor/operators';
-import { isKnownOutside } from './layers';
+import { isKnownOutside, isModuleOutside } from './layers';
 import { FOREIGN } from './calls';
 import { isBuiltin } from './builtins';
 import type { Binding, ClassModel, FileModel, FunctionModel, ImportBinding } from './model';
@@ -337,7 +337,7 @@ export function openProject(path: string, open: () => FileModel, library: Librar
     const known = modules.get(model);
     if (known !== undefined) return known;
     modules.set(model, false); // for a class that names itself as its base
-    const found = bases(model).some((b) => (typeof b === 'string' ? /Module$|^nn\.[A-Z]\w*$/.test(b) : isModule(b)));
+    const found = bases(model).some((b) => (typeof b === 'string' ? isModuleOutside(b) : isModule(b)));
     modules.set(model, found);
     return found;
   }
