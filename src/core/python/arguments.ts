@@ -4,12 +4,12 @@ import { tensor, freshId, UNKNOWN_SHAPE } from '../tensor/shape';
 import type { Axis, Tensor } from '../tensor/value';
 import { asDim, nameSymbol, placeOf, restOf, unpacked } from './access';
 import { canonicalName } from '../tensor/operators';
+import { defaultValue, layersByDefault } from './defaults';
 import { gatheredAlongEdges } from './gather';
 import { indexByName } from './index-names';
 import { constructLayer, layerName } from './layers';
 import { shapesInDocstring, tensorType } from './shape-facts';
 import type { ClassModel, FileModel, FunctionModel } from './model';
-import { Names } from './names';
 import type { Frame, Run } from './run';
 import { unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -146,7 +146,9 @@ export function bind(
         given ??
         keyword ??
         (args.open
-          ? ((parameter.keywordOnly || parameter.fallback ? undefined : args.more) ?? unknown(parameter.name))
+          ? ((parameter.keywordOnly || parameter.fallback ? undefined : args.more) ??
+            layersByDefault(parameter.fallback, model, frame, run) ??
+            unknown(parameter.name))
           : parameter.fallback
             ? (ofClosure(parameter.fallback, closure) ?? defaultValue(parameter.fallback, model, frame, run))
             : unknown(parameter.name));
@@ -165,18 +167,6 @@ const isRenamed = (value: Value, name: string, { name: method }: FunctionModel):
 /** `lambda x, f=f: f(x)` of a variable of the function around it. */
 const ofClosure = (fallback: Node, closure: Scope | null): Value | undefined =>
   fallback.kind === 'identifier' ? closure?.get(textOf(fallback)) : undefined;
-
-/** Defaults are literals nearly always, or names of the module: classes of layers, functions. Anything else is not evaluated. */
-function defaultValue(node: Node, model: FunctionModel, frame: Frame, run: Run): Value {
-  if (/^(integer|float|none|true|false|string|unary_operator|tuple|list)$/.test(node.kind))
-    return run.evaluate(node, frame);
-  return /^(identifier|attribute)$/.test(node.kind) ? moduleValue(node, model, frame, run) : unknown();
-}
-
-function moduleValue(node: Node, { file }: FunctionModel, frame: Frame, run: Run): Value {
-  const state = { ...frame.state, names: new Names() };
-  return run.evaluate(node, { ...frame, file, function: null, closure: null, state });
-}
 
 const named = (value: Value, label: string): Value =>
   value.kind === 'tensor' && value.label === '' ? { ...value, label } : value;
@@ -280,11 +270,8 @@ function parameterValue(parameter: Parameter, stated: readonly string[] | undefi
     const beside = own ?? (fallback === null ? run.sibling(name, frame.file) : null);
     if (beside && (own || !makesAny(frame.file, beside.file))) return run.instance(beside, frame);
   }
-  // What layers a model is made of unless something else is asked for: what its code is written for.
-  if (frame.building && frame.function && fallback && /^(identifier|attribute)$/.test(fallback.kind)) {
-    const layers = moduleValue(fallback, frame.function, frame, run);
-    if (layers.kind === 'class' || (layers.kind === 'name' && /(^|\.)nn\.[A-Z]\w*$/.test(layers.path))) return layers;
-  }
+  const layers = frame.function && layersByDefault(fallback, frame.function, frame, run);
+  if (layers) return layers;
   switch (fallback?.kind) {
     case 'float':
       return NUMBER;

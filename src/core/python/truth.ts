@@ -58,6 +58,7 @@ export function truthOfValue(value: Value): boolean | null {
     case 'layer':
     case 'function':
     case 'class':
+    case 'partial':
       return true;
     case 'tuple':
       return value.items.length > 0 ? true : value.open ? null : false;

@@ -125,6 +125,45 @@ module Tower(d, depth, block_fn=Block):
         x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
         return self.blocks(x)
 `,
+  'a norm that is bound in a default, or in the body where none is given': `
+from functools import partial
+
+module Block(d, norm_layer):
+    self.norm = norm_layer(d)
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(self.norm(x))  #= fc
+
+class Tower(nn.Module):
+    def __init__(self, d, norm_layer=partial(nn.LayerNorm, eps=1e-6)):
+        super().__init__()
+        norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-5)
+        self.block = Block(d, norm_layer)
+        self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+        return self.block(x)
+`,
+  'layers that are made by default, and what a subclass passes on says nothing of them': `
+module Block(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.fc(x)  #= fc
+
+module Tower(d, depth, block_fn=Block):
+    self.blocks = nn.Sequential(*[block_fn(d) for _ in range(depth)])
+    self.token = nn.Parameter(torch.zeros(1, 1, d))
+    def embed(self, x):
+        return x
+    def forward(self, x):
+        return self.blocks(self.embed(x))
+
+class Distilled(Tower):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+    def embed(self, x):
+        return torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)  #! IKB102 -> fc
+`,
   'layers that are copied from one, in an order that is listed': `
 import copy
 
