@@ -1,5 +1,6 @@
 /** `x[...]`: tensors, shapes, lists, dicts. A gather by a many-to-one index is a replica; other tensor indices are not. */
 import { type Dim, constant, subtract, symbol, valueOf } from '../tensor/dim';
+import { partOfJoined, positionOfJoined } from '../tensor/part-of-joined';
 import { UNKNOWN_SHAPE, carriesReplica, dimAt, freshId, knownAxis, position, rankOf, tensor } from '../tensor/shape';
 import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
@@ -175,7 +176,8 @@ function itemAt(
       if (keptIndex.kind === 'edge-index' && i === 0) {
         keptIndex = { kind: 'many-to-one', evidence: 'strong', map: 'indexed', edges: true };
       }
-      value = picked(value, at, v?.kind === 'int' && v.loop, place);
+      const part = v?.kind === 'int' && !v.loop ? positionOfJoined(value, at, v.dim, place) : null;
+      value = part ?? picked(value, at, v?.kind === 'int' && v.loop, place);
       continue;
     }
     if (v?.kind === 'bool') return { ...tensor(UNKNOWN_SHAPE, { place }) };
@@ -204,6 +206,8 @@ function sliced(t: Tensor, at: number, index: Node, place: Place, frame: Frame, 
     const whole = annotated(t, [{ key: `${text}@${index.start}`, text, holds: true }]);
     if (whole.kind === 'tensor') return whole;
   }
+  const part = step ? null : partOfJoined(t, at, start, stop, place);
+  if (part) return part;
   const size = sliceSize(start, stop, step, knownAxis(t.shape, at)?.dim ?? null);
   return applyView(t, narrow(at, size), place);
 }

@@ -1,6 +1,50 @@
 import { idioms } from './idioms';
 
 idioms('idioms: parts of something larger', {
+  'parts of joined rows: the first, what is behind it, and a single row': `
+module Token(d):
+    self.cls = nn.Parameter(torch.zeros(1, 1, d))
+    self.proj = nn.Linear(d, d)
+    self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x, y):
+        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> qkv
+        x = torch.cat([x[:, :1], x[:, 1:] + self.proj(y)], dim=1)
+        return self.qkv(x)  #= qkv
+
+module Query(d):
+    self.cls = nn.Parameter(torch.zeros(1, 1, d))
+    self.norm = nn.LayerNorm(d)
+    self.q = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1)  #! IKB102 -> first
+        return self.q(self.norm(x)[:, 0])  #= first
+
+module Last(d):
+    self.cls = nn.Parameter(torch.zeros(1, 1, d))
+    self.q = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat((x, self.cls.expand(x.shape[0], -1, -1)), dim=1)  #! IKB102 -> last
+        return self.q(x[:, -1])  #= last
+
+module Added(d, n):
+    self.cls = nn.Parameter(torch.zeros(1, 1, d))
+    self.pos = nn.Parameter(torch.zeros(1, n + 1, d))
+    self.q = nn.Linear(d, d)
+    def forward(self, x):
+        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1) + self.pos  #! IKB102 -> added
+        return self.q(x[:, 0:1])  #= added
+`,
+  'parts of joined rows that hold no copies, or whose beginning is not known': `
+module Patches(d):
+    self.cls = nn.Parameter(torch.zeros(1, 1, d))
+    self.q = nn.Linear(d, d)
+    self.k = nn.Linear(d, d)
+    def forward(self, x, y, n):
+        joined = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), dim=1)
+        behind = torch.cat((x, self.cls.expand(x.shape[0], -1, -1)), dim=1)
+        some = torch.cat((x, y, self.cls.expand(x.shape[0], -1, -1)), dim=1)
+        return self.q(joined[:, 1:]), self.q(joined[:, 1]), self.k(behind[:, 0]), self.k(some[:, :-1]), self.k(some[:, n])
+`,
   'a field of a record that is handed over': `
 from dataclasses import dataclass
 
