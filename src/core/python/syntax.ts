@@ -63,9 +63,21 @@ export function innermostAt(root: Node, offset: number): Node {
   let at = root;
   for (let inner: Node | undefined = root; inner;) {
     at = inner;
-    inner = at.children.find(({ start, end }) => start <= offset && offset < end);
+    inner = childAround(at.children, offset);
   }
   return at;
+}
+
+/** By halving: a file may have thousands of functions, and be asked about each. */
+function childAround(children: readonly Node[], offset: number): Node | undefined {
+  let [low, high] = [0, children.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((children[middle]?.end ?? 0) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const child = children[low];
+  return child && child.start <= offset ? child : undefined;
 }
 
 /** The statement that `node` is part of: the child of the innermost block (or of the module). */

@@ -1,15 +1,22 @@
 /** What a file defines, by name. */
-import { type Node, type SourceFile, childOf, textOf } from '../python/syntax';
-import { isBinding, visit } from './names';
+import { type Node, type SourceFile, childOf, innermostAt, textOf } from '../python/syntax';
+import { placesOf } from '../python/words';
+import { visit } from './names';
+
+/** What has a name. */
+export interface Named {
+  get(name: string): readonly Node[] | undefined;
+  has(name: string): boolean;
+}
 
 export interface Index {
-  readonly functions: ReadonlyMap<string, readonly Node[]>;
-  readonly classes: ReadonlyMap<string, readonly Node[]>;
+  readonly functions: Named;
+  readonly classes: Named;
   /** What is assigned to `self.name` anywhere. */
-  readonly attributes: ReadonlyMap<string, readonly Node[]>;
-  readonly lambdas: ReadonlyMap<string, readonly Node[]>;
-  /** Names of methods that are read as attributes. */
-  readonly properties: ReadonlySet<string>;
+  readonly attributes: Named;
+  readonly lambdas: Named;
+  /** Methods that are read as attributes. */
+  readonly properties: Named;
 }
 
 /** Appends to the list under a key. */
@@ -40,38 +47,66 @@ export const assignmentsIn = perNode((scope) => {
   return found;
 });
 
-/** Collected once per file, since every rewrite in it asks. */
+/** Made once per file, since every rewrite in it asks. */
 const indices = new WeakMap<SourceFile, Index>();
 
+/** Names are looked for in the text first: to walk through a file, all bodies of its functions would have to be parsed. */
 export function indexOf(file: SourceFile): Index {
   const known = indices.get(file);
   if (known) return known;
-  const found = {
-    functions: new Map(),
-    classes: new Map(),
-    attributes: new Map(),
-    lambdas: new Map(),
-    properties: new Set<string>(),
+  const index: Index = {
+    functions: named(file, DEFINED, /^/, definition('function_definition')),
+    classes: named(file, /\bclass[\s\\]+$/, /^/, definition('class_definition')),
+    attributes: named(file, /\bself[\s\\]*\.[\s\\]*$/, ASSIGNED, ({ parent, field }) =>
+      field === 'attribute' && parent?.kind === 'attribute' && textOf(childOf(parent, 'object') ?? parent) === 'self'
+        ? assignedTo(parent)
+        : null,
+    ),
+    lambdas: named(file, /^|[^.]$/, ASSIGNED, (name) => {
+      const value = assignedTo(name);
+      return value?.kind === 'lambda' ? value : null;
+    }),
+    properties: named(file, DEFINED, /^/, (name) => {
+      const found = definition('function_definition')(name);
+      return found && isProperty(found) ? found : null;
+    }),
   };
-  visit(file.root, (node) => {
-    const name = childOf(node, 'name');
-    if (node.kind === 'function_definition' && name) {
-      addTo(found.functions, textOf(name), node);
-      if (isProperty(node)) found.properties.add(textOf(name));
-    }
-    if (node.kind === 'class_definition' && name) addTo(found.classes, textOf(name), node);
-    else if (node.kind === 'assignment') {
-      const [left, right] = [childOf(node, 'left'), childOf(node, 'right')];
-      if (!left || !right) return;
-      if (left.kind === 'identifier' && right.kind === 'lambda' && isBinding(left))
-        addTo(found.lambdas, textOf(left), right);
-      const attribute = left.kind === 'attribute' ? childOf(left, 'attribute') : null;
-      if (attribute && textOf(childOf(left, 'object') ?? left) === 'self')
-        addTo(found.attributes, textOf(attribute), right);
-    }
-  });
-  indices.set(file, found);
-  return found;
+  indices.set(file, index);
+  return index;
+}
+
+const DEFINED = /\bdef[\s\\]+$/;
+const ASSIGNED = /^[\s\\]*(?::|=(?!=))/;
+
+const definition =
+  (kind: string) =>
+  ({ parent, field }: Node): Node | null =>
+    field === 'name' && parent?.kind === kind ? parent : null;
+
+const assignedTo = ({ parent, field }: Node): Node | null =>
+  field === 'left' && parent?.kind === 'assignment' ? childOf(parent, 'right') : null;
+
+/** As far as white space goes between two words. */
+const NEAR = 100;
+
+/** What `meant` makes of each place where a name stands between such texts. */
+function named(file: SourceFile, before: RegExp, after: RegExp, meant: (name: Node) => Node | null): Named {
+  const known = new Map<string, readonly Node[] | undefined>();
+  const find = (name: string): readonly Node[] | undefined => {
+    const { text } = file;
+    const found = placesOf(text, name).flatMap((at) => {
+      const end = at + name.length;
+      if (!before.test(text.slice(Math.max(0, at - NEAR), at)) || !after.test(text.slice(end, end + NEAR))) return [];
+      const node = innermostAt(file.root, at);
+      return (node.kind === 'identifier' && meant(node)) || [];
+    });
+    return found.length > 0 ? found : undefined;
+  };
+  const get = (name: string): readonly Node[] | undefined => {
+    if (!known.has(name)) known.set(name, find(name));
+    return known.get(name);
+  };
+  return { get, has: (name) => get(name) !== undefined };
 }
 
 const isProperty = (definition: Node): boolean =>

@@ -3,6 +3,7 @@
  * are conservative: a binding or a write that might take part counts.
  */
 import { type Node, childOf, enclosing, scopeOf, statementOf, textOf } from '../python/syntax';
+import { hasWord } from '../python/words';
 import { type Call, callOf, isInPlaceModule } from './expression';
 import { VIEWS } from './shared-memory';
 
@@ -268,14 +269,17 @@ function escapes(loop: Node): boolean {
   return found;
 }
 
-/** Gives names close to the ones asked for that the file does not use, each once. */
+/**
+ * Gives names close to the ones asked for that the file does not use, each once. Most are not in its text at all, and its functions
+ * are not parsed to see where they are used.
+ */
 export function namer(file: Node): (base: string) => string {
-  const taken = variablesOf(file);
   const used = new Set<string>();
+  const isTaken = (name: string): boolean => hasWord(textOf(file), name) && variablesOf(file).has(name);
   return (base) => {
     const stem = base.replace(/^_+/, '') || 'x';
     let name = stem;
-    for (let n = 2; taken.has(name) || used.has(name); n++) name = `${stem}_${n}`;
+    for (let n = 2; used.has(name) || isTaken(name); n++) name = `${stem}_${n}`;
     used.add(name);
     return name;
   };
