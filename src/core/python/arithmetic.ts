@@ -171,7 +171,7 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
     const right = run.items(b, frame);
     if (left && !left.open && !right && b.kind === 'shape') return { ...tuple(left.items, true), rest: b.of };
     if (!left || !right)
-      return a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown(isOfSizes(left ?? right) ? 'shape' : '');
+      return a.kind === 'tensor' || b.kind === 'tensor' ? null : unknown(isOfSizes(a, left ?? right) ? 'shape' : '');
     const items = [...left.items, ...right.items];
     const open = left.open || right.open;
     return a.kind === 'tuple' || a.kind === 'shape'
@@ -192,8 +192,8 @@ function sequences(a: Value, b: Value, operator: string, frame: Frame, run: Run)
 }
 
 /** `x.shape[:-1] + (h, d)` of an unknown rank: the shape of something. */
-const isOfSizes = (listed: { readonly items: readonly Value[] } | null): boolean =>
-  listed?.items.some((item) => item.kind === 'int') ?? false;
+const isOfSizes = (first: Value, listed: { readonly items: readonly Value[] } | null): boolean =>
+  (first.kind === 'unknown' && first.label === 'shape') || (listed?.items.some((item) => item.kind === 'int') ?? false);
 
 export function unary(value: Value, negative: boolean, node: Node): Value {
   if (value.kind === 'int') return negative ? int(subtract(constant(0), value.dim)) : value;

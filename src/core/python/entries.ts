@@ -342,3 +342,7 @@ export const buildsLayers = ({ node: { file, start, end } }: FunctionModel): boo
   /\bnn\.|\b(Linear|Sequential|ModuleList|Module)\b(?=[(),:\]])|\bParameter\(|\breturn [A-Z]\w*\(/.test(
     file.text.slice(start, end),
   );
+
+/** `self.mlp = layers.MLP(..)`: makes attributes of classes, which may be layers of the project's own. */
+export const buildsAttributes = ({ node: { file, start, end } }: FunctionModel): boolean =>
+  /\bself\.\w+ = (\w+\.)?[A-Z]\w*\(/.test(file.text.slice(start, end));

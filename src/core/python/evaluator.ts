@@ -10,7 +10,8 @@ import { unknownParameters } from './arguments';
 import { itemsOf } from './builtins';
 import { callValue } from './calls';
 import { carries, keepsCopies } from './held';
-import { type CallsProducer, functionOf, worksAtTopLevel } from './entries';
+import { functionOf, worksAtTopLevel } from './entries';
+import type { Evaluation, Source } from './evaluation';
 import { evaluateExpression } from './expressions';
 import { container, containerOf, fieldsGiven } from './containers';
 import { copiesAlongParameter, isSmall, makesCopies, isTiny, isWorthItsSize } from './follow';
@@ -32,7 +33,7 @@ import { putOff } from './put-off';
 import { createQuiet } from './quiet';
 import type { Project } from './project';
 import { adoptReturned, broughtHome, returned } from './returned';
-import type { Frame, Run, SinkEvent } from './run';
+import type { Frame, Run } from './run';
 import { type State, unknown } from './state';
 import { runUncalled } from './uncalled';
 import { assign } from './assign';
@@ -49,24 +50,8 @@ const MAX_STEPS = 40_000;
 const MAX_STEPS_ELSEWHERE = 1_000;
 /** A call that is given no copy and returns none is followed for its sizes and flags if that took fewer the last time. */
 const FEW_STEPS = 200;
-
-export interface Evaluation {
-  readonly onSink: (event: SinkEvent) => void;
-  readonly onNote: (node: Node, message: string) => void;
-  readonly manyToOne: ReadonlySet<string>;
-  readonly stated: ReadonlyMap<string, readonly string[]>;
-  /** A variable holds a size that is one symbol: the source's name for it. */
-  readonly onName: (symbol: string, name: string, at: Node, inClass: boolean) => void;
-}
-
-/** What the text of the main file says. */
-export interface Source {
-  readonly text: string;
-  /** It may make replicas by itself, or there is something to tell of it in any case. */
-  readonly isProductive: boolean;
-  /** Of its imports. */
-  readonly callsProducer: CallsProducer | null;
-}
+/** A class, those that it holds, and those that these hold. */
+const MAX_ROUNDS = 3;
 
 /**
  * False, without a parse of the main file, where no function that it imports returns a replica and it makes none.
@@ -81,6 +66,9 @@ export function evaluateFile(
   const made = new Map<ClassModel, { value: Value; state: State }>();
   /** Classes whose constructions were looked for, and those that are handed networks there. */
   const [asked, served] = [new Set<ClassModel>(), new Set<ClassModel>()];
+  /** Parameters of constructors of which nothing is known, and the classes of those that were called with copies. */
+  const parameterOf = new WeakMap<Value, ClassModel>();
+  let lacking: ReadonlySet<ClassModel> = new Set();
   const globals = createGlobals(project, () => run);
   const nothing = new Heap();
   const active: Node[] = [];
@@ -117,6 +105,8 @@ export function evaluateFile(
     open(callee) {
       isStuck = true;
       isOpen ||= callee !== null && handed.has(callee);
+      const holder = callee && parameterOf.get(callee);
+      if (holder) lacking = new Set([...lacking, holder]);
     },
     note: evaluation.onNote,
     global: globals.named,
@@ -278,6 +268,7 @@ export function evaluateFile(
         const outer: Frame = { ...frameOf(init.file), building: true };
         const inner: Frame = { ...outer, function: init, state, depth: 1, returns: [] };
         unknownParameters(init, value, run, inner).forEach((v, k) => state.names.set(k, v));
+        for (const v of state.names.all().values()) if (v.kind === 'unknown') parameterOf.set(v, model);
         const networks = asked.has(model) ? networksHandedIn(model, init, value, project, inner, run) : [];
         for (const [name, network] of networks) {
           if (!/^(unknown|string)$/.test(state.names.get(name)?.kind ?? '')) continue;
@@ -298,19 +289,16 @@ export function evaluateFile(
   /** Networks that a constructor is handed are looked for, perhaps in other files, where copies get to what is not known. */
   function evaluateEntry(model: FunctionModel, owner: ClassModel | null): void {
     const self = model.decorators.some((d) => /^staticmethod\b/.test(d)) ? null : owner;
-    const outer = { isStuck };
-    isStuck = false;
+    const outer = { isStuck, lacking };
+    [isStuck, lacking] = [false, new Set()];
     const known = quiet.count();
     evaluateBody(model, self);
-    if (isStuck && self && !asked.has(self)) {
-      asked.add(self);
-      const before = made.get(self);
-      made.delete(self);
-      instanceOf(self);
-      if (served.has(self)) {
-        quiet.forget(known);
-        evaluateBody(model, self);
-      } else if (before) made.set(self, before);
+    for (let round = 0; isStuck && round < MAX_ROUNDS; round++) {
+      const wanted = new Set([...(self ? [self] : []), ...lacking].filter((c) => !asked.has(c)));
+      if (![...wanted].map(isServed).includes(true)) break;
+      [isStuck, lacking] = [false, new Set()];
+      quiet.forget(known);
+      evaluateBody(model, self);
     }
     // What a function elsewhere does with its networks is told where that is checked.
     if (isStuck && !self && !aside) {
@@ -324,7 +312,22 @@ export function evaluateFile(
         if (handing.has(model.node)) quiet.drop(model.node);
       }
     }
-    ({ isStuck } = outer);
+    ({ isStuck, lacking } = outer);
+  }
+
+  /** Is the class handed networks? Then all that may hold one of it is made anew. */
+  function isServed(model: ClassModel): boolean {
+    asked.add(model);
+    const before = made.get(model);
+    made.delete(model);
+    const now = instanceOf(model);
+    if (!served.has(model)) {
+      if (before) made.set(model, before);
+      return false;
+    }
+    made.clear();
+    made.set(model, now);
+    return true;
   }
 
   function evaluateBody(

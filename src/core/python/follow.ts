@@ -1,7 +1,7 @@
 /** Which calls are followed for what they return, though they are given no replica. */
 import { parametersOf } from './arguments';
 import { isConstructor } from './constructors';
-import { buildsLayers, buildsParts } from './entries';
+import { buildsAttributes, buildsLayers, buildsParts } from './entries';
 import type { ClassModel, FunctionModel } from './model';
 import { producesReplicas } from './producers';
 import type { Project } from './project';
@@ -45,7 +45,7 @@ export function isWorthItsSize(model: FunctionModel, self: Value | null, frame: 
   if (/reset|init_weights|_init_\w*weights?/.test(name)) return false;
   if (owner !== null && !isOfModule(owner, self, frame, project))
     return buildsParts(model, small) || (small && isConstructor(name));
-  return small || isConstructor(name) || buildsLayers(model) || MAKES_MODEL.test(name);
+  return small || isConstructor(name) || buildsLayers(model) || buildsAttributes(model) || MAKES_MODEL.test(name);
 }
 
 /** What a function of another file gives counts if that is a function, `embed, width = get_embedder(10)`, or made of a class. */

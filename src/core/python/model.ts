@@ -126,7 +126,10 @@ export function modelOf(file: SourceFile): FileModel {
   function classOf(node: Node, name: string): ClassModel {
     const methods = new Map<string, FunctionModel>();
     const attributes = new Map<string, Node>();
-    const bases = (childOf(node, 'superclasses')?.children ?? []).filter((c) => c.kind !== 'keyword_argument');
+    // `Base[T]` is the class that `Base` is.
+    const bases = (childOf(node, 'superclasses')?.children ?? [])
+      .filter((c) => c.kind !== 'keyword_argument')
+      .map((c) => (c.kind === 'subscript' ? (childOf(c, 'value') ?? c) : c));
     const made: ClassModel = { kind: 'class', name, node, file: model, bases, methods, attributes };
     classes.push(made);
     for (const member of childOf(node, 'body')?.children ?? []) {

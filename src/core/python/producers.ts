@@ -82,9 +82,16 @@ const USED = /(?<![.\w])[A-Za-z_]\w*(?=\(|\[|\.get\()/g;
 
 /** The classes of a text that have bases, with the names of those. */
 export const basesIn = (text: string): ReadonlyMap<string, readonly string[]> =>
-  new Map([...text.matchAll(CLASS)].map(([, name = '', bases = '']) => [name, bases.split(',').map((b) => b.trim())]));
+  new Map([...text.matchAll(CLASS)].map(([, name = '', bases = '']) => [name, namesOf(bases)]));
 
-const CLASS = /^class[ \t]+(\w+)\(([\w.,\s]*)\)[ \t]*:/gm;
+/** Of `Base[T]` the class. */
+const namesOf = (bases: string): readonly string[] =>
+  bases
+    .replace(/\[[^\]]*\]+/g, '')
+    .split(',')
+    .map((b) => b.trim());
+
+const CLASS = /^class[ \t]+(\w+)\(([\w.,=\s[\]"|]*)\)[ \t]*:/gm;
 
 /** Where the definition ends: at the next line that is indented no deeper, unless that is in a string over several lines. */
 function endOf(text: string, start: number): number {

@@ -83,7 +83,7 @@ function shapeItem(t: Tensor, index: Node | undefined, frame: Frame, run: Run): 
     if (from !== null && from >= 0 && stop === null && to === null) return { kind: 'shape', of: withoutFirst(t, from) };
     if (from === null || to === null) return unknown();
     const rank = rankOf(t.shape);
-    if (rank === null && (from < 0 || to < 0)) return unknown();
+    if (rank === null && (from < 0 || to < 0)) return unknown('shape');
     const last = to < 0 ? (rank ?? 0) + to : to;
     const first = from < 0 ? (rank ?? 0) + from : from;
     return tuple(Array.from({ length: Math.max(0, last - first) }, (_, i) => int(dimAt(t, first + i))));

@@ -85,4 +85,42 @@ class Task(nn.Module):
         graph = graph.unsqueeze(1).repeat(1, x.shape[1], 1)  #! IKB101 -> mlp
         return self.mlp(torch.cat([x, graph], dim=-1))  #= mlp
 `,
+  'in a large one, by classes of the project': `
+module Perceptron(sizes):
+    self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:])])
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)  #= layer
+        return x
+
+module Task(model, features, depth):
+    self.model = model
+    self.features = features
+    self.depth = depth
+    def preprocess(self, train, valid, test):
+        kinds = set()
+        bonds = set()
+        for sample in train:
+            kinds.add(sample['reaction'])
+            for graph in sample['graph']:
+                bonds.update(graph.edge_list[:, 2].tolist())
+        self.num_kinds = len(kinds)
+        self.num_bonds = len(bonds)
+        node_width, edge_width, graph_width = self.model.output_dim, 0, 0
+        for feature in sorted(self.features):
+            if feature == 'reaction':
+                graph_width += self.num_kinds
+            elif feature == 'graph':
+                graph_width += self.model.output_dim
+            elif feature == 'bond':
+                edge_width += self.num_bonds
+            else:
+                raise ValueError(feature)
+        hidden = [self.model.output_dim] * (self.depth - 1)
+        self.edge_mlp = Perceptron([edge_width] + hidden + [1])
+        self.node_mlp = Perceptron([node_width] + hidden + [1])
+    def predict(self, x, graph):
+        graph = graph.unsqueeze(1).repeat(1, x.shape[1], 1)  #! IKB101 -> layer
+        return self.node_mlp(torch.cat([x, graph], dim=-1))
+`,
 });

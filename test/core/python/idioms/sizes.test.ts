@@ -205,4 +205,13 @@ class Pipeline:
         embeds = embeds.view(-1, length, 768)
         return self.unet(0, encoder_hidden_states=embeds)
 `,
+  'what has the leading sizes of copies of which the rank is not known, and another last': `
+module Coder(d, latent):
+    self.fc = nn.Linear(d, d)
+    self.latent = latent
+    def forward(self, seen, n):
+        seen = seen.repeat_interleave(n, dim=0)  #! IKB101 -> fc
+        z = torch.randn(seen.shape[:-1] + (self.latent,))
+        return self.fc(torch.cat([seen, z], dim=-1))  #= fc
+`,
 });
