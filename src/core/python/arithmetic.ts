@@ -44,8 +44,8 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
     (sizeLike(a) && sizeLike(b)) ||
     (frame.building && operator === '*' && isParameter(a) && isParameter(b)) ||
     (operator === '//' && frame.building && isKept(node) && [a, b].every((v) => v.kind === 'int' || isParameter(v)));
-  const left = asTensor(a, run);
-  const right = asTensor(b, run);
+  const left = ofNorm(asTensor(a, run), frame);
+  const right = ofNorm(asTensor(b, run), frame);
   if (!left || !right) return unknown('', (a.kind === 'unknown' && a.foreign) || (b.kind === 'unknown' && b.foreign));
   const place = placeOf(node);
   // What one divides by another is no size, and may well be a time step among others.
@@ -95,6 +95,10 @@ const tableFor = (t: Tensor, rows: Tensor): Tensor =>
   (isOfNoAxis(t) || isTable(t)) && rows.form?.axis === 1 && rankOf(rows.shape) === 3
     ? { ...t, shape: exactShape([freeAxis(constant(1)), freeAxis(null), freeAxis(null)]) }
     : t;
+
+/** A parameter of which no axis is known, of a normalization: a number for each channel. */
+const ofNorm = (t: Tensor | null, { function: within }: Frame): Tensor | null =>
+  t && isOfNoAxis(t) && within?.owner?.name.endsWith('Norm') ? { ...t, shape: exactShape([freeAxis(null)]) } : t;
 
 const isOfNoAxis = ({ content, shape }: Tensor): boolean => content === 'parameter' && rankOf(shape) === null;
 

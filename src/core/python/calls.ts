@@ -12,7 +12,7 @@ import { broadcastTensors } from './disguised';
 import { inPlace, leaf } from './in-place';
 import { container, knownBase, subclassed } from './containers';
 import { statedSize } from './casts';
-import { callUnknown } from './conventions';
+import { callUnknown, givesEmbeddings, isPretrained } from './conventions';
 import { carriesAny } from './held';
 import { isInstance } from './instances';
 import { REPEAT_KV, RETURNS_MODULE, constructLayer, isContainer, isRecurrentByName, layerOf } from './layers';
@@ -246,6 +246,8 @@ function callObject(callee: Value & { kind: 'ref' }, args: Args, node: Node, fra
   }
   if (item?.kind === 'object' && item.model) {
     const forward = run.method(item.model, 'forward') ?? run.method(item.model, '__call__');
+    // What transformers calls so goes into the first layer, which is far inside.
+    if (givesEmbeddings(args, frame, run) && isPretrained(item.model, run)) return callUnknown(args, node, frame, run);
     if (forward) return run.callFunction(forward, callee, null, args, node, frame);
     const built = frame.state.heap.get(callee.id);
     if (built?.kind === 'object' && built.holds) return run.call(built.holds, args, node, frame);

@@ -3,6 +3,8 @@ import { type Hit, hitsOf, rowHitsOf } from '../tensor/contract';
 import { position } from '../tensor/shape';
 import type { Tensor } from '../tensor/value';
 import { asHits } from './applied';
+import { carries } from './held';
+import type { ClassModel } from './model';
 import type { Frame, Run } from './run';
 import { possible, unknown } from './state';
 import { type Node, childOf, textOf } from './syntax';
@@ -14,6 +16,26 @@ export const isMemory = (name: string): boolean => MEMORY.test(name);
 /** A variable whose name says so, in any place. */
 const PASSED_MEMORY = /^encoder_hidden_states(_\w+)?$/;
 const EMBEDDINGS = /^(inputs_embeds|query_embeds|encoder_embeds|decoder_inputs_embeds)$/;
+
+/** Levels of base classes. */
+const MAX_LEVELS = 4;
+
+/** A model of transformers, also one that was copied into a project. */
+export const isPretrained = (model: ClassModel, run: Pick<Run, 'bases'>, level = 0): boolean =>
+  run
+    .bases(model)
+    .some((base) =>
+      typeof base === 'string'
+        ? /(^|\.)PreTrainedModel$/.test(base)
+        : level < MAX_LEVELS && isPretrained(base, run, level + 1),
+    );
+
+/** Are copies passed by keywords alone that say what becomes of them? */
+export function givesEmbeddings({ positional, keywords }: Args, frame: Frame, run: Run): boolean {
+  const isCopy = (value: Value): boolean => carries(value, frame, run);
+  const given = [...keywords].flatMap(([keyword, value]) => (isCopy(value) ? [keyword] : []));
+  return given.length > 0 && given.every((keyword) => EMBEDDINGS.test(keyword)) && !positional.some(isCopy);
+}
 
 /**
  * A call of something that is not in the project. By the convention of transformer libraries, what is passed as

@@ -8,7 +8,9 @@ import { unknown } from './state';
 import type { Node } from './syntax';
 import type { Args, Value } from './value';
 
-/** `x.add_(y)`: whatever shares memory with x is something else afterwards. */
+const DRAWS = /normal_|uniform_|random_|bernoulli_/;
+
+/** `x.add_(y)`: whatever shares memory with x is something else afterwards. A parameter that is filled is one still. */
 export function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: Frame, run: Run): Value {
   const operator = operatorNamed(`Tensor.${name.slice(0, -1)}`);
   const result =
@@ -22,7 +24,7 @@ export function inPlace(t: Tensor, name: string, args: Args, node: Node, frame: 
           layer: null,
         })
       : tensor(withoutReplicas(t.shape), {
-          content: /normal_|uniform_|random_|bernoulli_/.test(name) ? 'random' : 'data',
+          content: t.content === 'parameter' ? t.content : DRAWS.test(name) ? 'random' : 'data',
         });
   const value: Value = result.kind === 'tensor' ? { ...result, label: t.label } : unknown();
   overwrite(t, value, frame);

@@ -1,7 +1,7 @@
 /** Known module classes by their canonical names, and what other libraries call the same things. */
 import { canonicalName, operatorNamed } from '../tensor/operators';
 import { type Node, textOf } from './syntax';
-import { type Args, type Value, name as nameOf } from './value';
+import { type Args, NO_ARGS, type Value, name as nameOf } from './value';
 
 const CONTAINERS = new Set(['nn.Sequential', 'nn.ModuleList', 'nn.ModuleDict', 'nn.ParameterList', 'nn.ParameterDict']);
 export const isContainer = (name: string): boolean => CONTAINERS.has(name);
@@ -61,8 +61,13 @@ export function constructLayer(name: string, args: Args, node: Node, doubt: stri
   return { kind: 'layer', name, args, node, doubt };
 }
 
+/** `nn.LayerNorm.load(prefix=.., weights=..)`, which servers of models add to the class. */
+const LOADED_NORM = /^(nn\.\w*Norm)\.load\w*$/;
+
 /** A class that is known by what it does is called what its own library calls it. */
 export function layerOf(path: string, args: Args, node: Node): Value | null {
+  const [, norm] = LOADED_NORM.exec(path) ?? [];
+  if (norm !== undefined) return constructLayer(norm, { ...NO_ARGS, open: true }, node, 'loaded');
   const name = layerName(path);
   if (name === null) return null;
   return {

@@ -2,6 +2,7 @@
 import { ALL, type AxisMap, OTHER } from './axis-map';
 import { type Dim, ONE, equal, isOne, multiply, valueOf } from './dim';
 import {
+  ONE_AXIS,
   axisAt,
   exactShape,
   freeAxis,
@@ -84,7 +85,8 @@ export function expand(t: Tensor, sizes: readonly Size[], place: Place): Tensor 
     const axis = shape.head[i - missing];
     if (!axis || i < missing) {
       sure = true;
-      return size === 'keep' ? freeAxis(null) : all(t, size, place, false, i);
+      if (size === 'keep') return freeAxis(null);
+      return isOne(size) ? ONE_AXIS : all(t, size, place, false, i);
     }
     if (size === 'keep') return axis;
     if (isOne(size)) return { ...axis, dim: ONE };

@@ -1,42 +1,6 @@
 import { idioms } from './idioms';
 
 idioms('idioms: how a layer is reached', {
-  'networks that a pipeline registers by their names': `
-from diffusers import DiffusionPipeline, ModelMixin
-
-class Denoiser(ModelMixin):
-    def __init__(self, d):
-        super().__init__()
-        self.embed = nn.Linear(d, d)
-    def forward(self, x, text):
-        return x, self.embed(text)  #= embed
-
-class Pipeline(DiffusionPipeline):
-    def __init__(self, text_encoder, transformer: Denoiser):
-        super().__init__()
-        self.register_modules(text_encoder=text_encoder, transformer=transformer)
-    def __call__(self, latents, prompt, n):
-        b, length, width = prompt.shape
-        prompt = prompt.repeat(1, n, 1).view(b * n, length, width)  #! IKB102 -> embed
-        return self.transformer(latents, prompt)
-`,
-  'what registers networks in a way of its own': `
-class Denoiser(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.embed = nn.Linear(d, d)
-    def forward(self, x, text):
-        return self.embed(text)
-
-class Pipeline:
-    def __init__(self, transformer: Denoiser):
-        self.register_modules(transformer=transformer)
-    def register_modules(self, **modules):
-        self.modules = modules
-    def __call__(self, latents, prompt, n):
-        b, length, width = prompt.shape
-        return self.transformer(latents, prompt.repeat(1, n, 1).view(b * n, length, width))
-`,
   'a class of a container': `
 class Stage(nn.ModuleList):
     def forward(self, x):
