@@ -3,7 +3,8 @@ import { PRODUCT_NAMES } from '../tensor/operators';
 import { constructorOf, isConstructor } from './constructors';
 import type { Binding, ClassModel, FunctionModel, ImportBinding } from './model';
 import { basesIn, mayProduceReplicas } from './producers';
-import { type Project, isOutside } from './project';
+import { isOutside } from './outside';
+import type { Project } from './project';
 import { type Node, textOf } from './syntax';
 import { hasWord } from './words';
 

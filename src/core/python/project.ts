@@ -2,7 +2,7 @@
 import type { FileSource } from '../engine';
 import { canonicalName } from '../tensor/operators';
 import { isKnownOutside, isModuleOutside } from './layers';
-import { FOREIGN } from './calls';
+import { EXTERNAL, isKnown, isOutside, isOwnOfKnown } from './outside';
 import { isBuiltin } from './builtins';
 import type { Binding, ClassModel, FileModel, FunctionModel, ImportBinding } from './model';
 import type { Asked, Library } from './library';
@@ -50,21 +50,11 @@ export type Found =
   | { readonly kind: 'module'; readonly file: FileModel }
   | { readonly kind: 'value'; readonly node: Node; readonly file: FileModel };
 
-const EXTERNAL = /^(torch|torchvision|einops|xformers|flash_attn|operator|functools|copy|typing|math)(\.|$)/;
 const MAX_HOPS = 8;
 /** Files that are looked through for constructions of one class. */
 const MAX_NAMING = 6;
 /** Bases of bases in which a method is looked for without a parse. */
 const MAX_BASES = 3;
-
-/** Modules of Python and its usual company, for which no folder of a project is searched. */
-const INSTALLED =
-  /^(__future__|abc|argparse|asyncio|bisect|contextlib|csv|ctypes|dataclasses|datetime|enum|gc|glob|gzip|hashlib|heapq|importlib|inspect|io|matplotlib|multiprocessing|networkx|pathlib|pickle|pytest|re|requests|shutil|signal|sklearn|socket|subprocess|tempfile|threading|tqdm|traceback|typing_extensions|types|unittest|urllib|uuid|wandb|warnings|weakref|yaml)(\.|$)/;
-
-const isKnown = (module: string): boolean => EXTERNAL.test(module) || FOREIGN.test(module) || INSTALLED.test(module);
-
-/** Does an import bring what is known without its text: a library that the engine knows, or one without tensors? */
-export const isOutside = ({ module }: ImportBinding): boolean => isKnown(module);
 
 /** `open` gives the model of the main file: asked for only when something needs it, since it costs a parse. */
 export function openProject(path: string, open: () => FileModel, library: Library, files: FileSource | null): Project {
@@ -225,7 +215,11 @@ export function openProject(path: string, open: () => FileModel, library: Librar
 
   function followImport(binding: ImportBinding, from: string, hops: number): Found | null {
     const path = binding.name === null ? binding.module : `${binding.module}.${binding.name}`;
-    if (isKnown(path)) return { kind: 'external', path };
+    if (isKnown(path)) {
+      const own = binding.name !== null && isOwnOfKnown(path) ? moduleFile(binding.module, from) : null;
+      const found = own && hops < MAX_HOPS ? inFile(binding.name ?? '', own, hops + 1) : null;
+      return found?.kind === 'function' || found?.kind === 'class' ? found : { kind: 'external', path };
+    }
     if (binding.name === null) {
       const target = moduleFile(binding.module, from);
       return target ? { kind: 'module', file: target } : { kind: 'external', path };
