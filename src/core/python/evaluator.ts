@@ -20,7 +20,7 @@ import { frameOf } from './frame';
 import { createGlobals } from './globals';
 import { networksHandedIn } from './handed';
 import { Heap } from './heap';
-import { buildLate, builderOf } from './late';
+import { buildLate, builderOf, setterOf } from './late';
 import { classValue } from './class-values';
 import { constructorOf, takesFields } from './constructors';
 import { layerOf } from './layers';
@@ -119,7 +119,7 @@ export function evaluateFile(
       return value;
     },
     buildLate: (self, model, name, node, frame) =>
-      budgeted(() => buildLate(self, builderOf(model, name, project), node, frame, run)),
+      budgeted(() => buildLate(self, builderOf(model, name, project) ?? setterOf(model, name, node), node, frame, run)),
     isModule: (model) => project.isModule(model),
     bases: (model) => project.bases(model),
     moduleNamed: (name, file) => project.moduleNamed(name, file),

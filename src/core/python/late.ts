@@ -1,4 +1,4 @@
-/** Attributes that a class makes after its constructor: in `setup`, `build` or `_init_model`, which whoever uses it calls. */
+/** Attributes that a class makes after its constructor: in `setup`, `build` or `_init_model`, which whoever uses it calls, or what indexes, anywhere. */
 import type { ClassModel, FunctionModel } from './model';
 import type { Project } from './project';
 import { Names } from './names';
@@ -42,6 +42,20 @@ function buildersIn({ methods }: ClassModel): ReadonlyMap<string, FunctionModel>
     for (const [, name = ''] of text.matchAll(ASSIGNED(text))) if (!found.has(name)) found.set(name, method);
   }
   return found;
+}
+
+/** What the ends of edges are read from. */
+const EDGES = /\bedge_(index|list)\b|\b_?indices\(\)/;
+
+/**
+ * The method, whatever it is called, that alone sets an attribute that indexes: `self.row = adj._indices()[0]`. Whoever indexes by it has
+ * called that before.
+ */
+export function setterOf({ methods }: ClassModel, name: string, use: Node): FunctionModel | null {
+  if (use.field !== 'subscript' || use.parent?.kind !== 'subscript') return null;
+  const set = new RegExp(`\\bself\\.${name}\\s*(?:=(?!=)|,[^=\\n()]*=(?!=)|\\[)`);
+  const [only, ...more] = [...methods.values()].filter(({ node }) => set.test(textOf(node)));
+  return only && more.length === 0 && EDGES.test(textOf(only.node)) ? only : null;
 }
 
 /** Branches of an entry may each have to run it for themselves. */

@@ -123,4 +123,36 @@ module Task(model, features, depth):
         graph = graph.unsqueeze(1).repeat(1, x.shape[1], 1)  #! IKB101 -> layer
         return self.node_mlp(torch.cat([x, graph], dim=-1))
 `,
+  'the ends of edges, in the only method that sets them': `
+module Denoise(d):
+    self.near = nn.Linear(d, d)
+    def set_graph(self, nodes, adj):
+        ends = adj._indices()
+        self.row, self.nodes = ends[0, :], nodes
+        self.col = ends[1, :]
+    def weigh(self, x):
+        a = x[self.row, :]  #! IKB304 -> a
+        a = self.near(a)  #= a
+        b = x[self.col]  #! IKB304 -> b
+        return a * self.near(b)  #= b
+`,
+  'rows of which two methods say different things': `
+module Denoise(d):
+    self.near = nn.Linear(d, d)
+    def set_graph(self, adj):
+        self.row = adj._indices()[0]
+    def set_rows(self, rows):
+        self.row = rows
+    def weigh(self, x):
+        return self.near(x[self.row])
+`,
+  'rows that are no ends of edges': `
+module Sample(d):
+    self.near = nn.Linear(d, d)
+    def draw(self, adj, n):
+        self.adj = adj._indices()
+        self.row = torch.randperm(n)
+    def weigh(self, x):
+        return self.near(x[self.row])
+`,
 });
