@@ -2,6 +2,7 @@
 import { isMisstated } from './misstated';
 import { divide, equal, isOne } from './dim';
 import {
+  NO_INDEX,
   UNKNOWN_SHAPE,
   carriesReplica,
   exactShape,
@@ -185,6 +186,9 @@ export const resized = (t: Tensor, itemSize: number | null): Tensor =>
     ? t
     : mapReplicas(t, (r) => (r.written === null || r.itemSize !== undefined ? r : { ...r, itemSize: t.itemSize }));
 
+/** What makes codes of positions, which are no ids any more. */
+const WAVES: ReadonlySet<string> = new Set(['sin', 'cos']);
+
 /** A pointwise operator that is not linear. A new value is written; maps survive where nothing varies along the axis. */
 export function pointwise(values: readonly Tensor[], place: Place, what: string): Tensor {
   const [first] = values;
@@ -193,7 +197,8 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   const itemSize = widest(values);
   const shape = broadcastShape(itemSize === null ? values : values.map((v) => resized(v, itemSize)), never);
   const marked = mapAxes(shape, (axis) => ({ ...axis, replica: axis.replica && mark(axis.replica) }));
-  const content = mergeContent(values);
+  const merged = mergeContent(values);
+  const content = merged === 'index' && WAVES.has(what) ? 'data' : merged;
   const form = content === 'random' ? null : pointwiseForm(values, place, what);
   const noised = content === 'random' && values.some((v) => v.noised || carriesReplica(v));
   const result = tensor(content === 'random' ? withoutMaps(marked) : marked, {
@@ -208,7 +213,7 @@ export function pointwise(values: readonly Tensor[], place: Place, what: string)
   if (values.length > 1) return { ...result, picked };
   // Of one tensor alone: as many axes as that has, and as long, also where they are not known.
   const base = first.shape.exact ? null : (first.base ?? { id: first.id, label: first.label, front: 0, back: 0 });
-  return { ...result, index: first.index, picked, base };
+  return { ...result, index: content === merged ? first.index : NO_INDEX, picked, base };
 }
 
 const withoutMaps = (shape: Shape): Shape => mapAxes(shape, (axis) => freeAxis(axis.dim));

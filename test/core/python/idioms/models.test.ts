@@ -1,6 +1,28 @@
 import { idioms } from './idioms';
 
 idioms('idioms: models as libraries build and serve them', {
+  'waves of positions, copied over the other axis of an image': `
+module Grid(d):
+    self.fc = nn.Linear(4, d)
+    def forward(self, x):
+        b, c, h, w = x.shape
+        rows = torch.arange(h) / float(h - 1)
+        rows = torch.stack((torch.cos(rows * math.pi), torch.sin(rows * math.pi)), dim=1)
+        rows = rows.reshape(h, 1, 2).repeat(1, w, 1).reshape(h * w, 2)  #! IKB101 -> fc
+        columns = torch.arange(w) / float(w - 1)
+        columns = torch.stack((torch.cos(columns * math.pi), torch.sin(columns * math.pi)), dim=1)
+        columns = columns.reshape(1, w, 2).repeat(h, 1, 1).reshape(h * w, 2)  #! IKB101 -> fc
+        return self.fc(torch.cat((rows, columns), dim=1))  #= fc
+`,
+  'positions that are copied as they are': `
+module Grid(d):
+    self.fc = nn.Linear(2, d)
+    def forward(self, x):
+        b, c, h, w = x.shape
+        rows = torch.arange(h).reshape(h, 1, 1).repeat(1, w, 1)
+        columns = torch.arange(w).reshape(1, w, 1).repeat(h, 1, 1)
+        return self.fc(torch.cat((rows, columns), dim=-1).float())
+`,
   'models of transformers in the file: copies by their keyword, others by what is done with them': `
 from transformers import PreTrainedModel
 
