@@ -67,11 +67,11 @@ const LEAVES = new Set([
 ]);
 
 /**
- * Characters of text whose trees stay in memory, at about 16 bytes each. An analysis may look into hundreds of files, and
+ * Parsed characters whose trees stay in memory, at about 16 bytes each. An analysis may look into hundreds of files, and
  * memory that the wasm module has once taken is never given back: the tree that was longest unused goes, and is parsed
  * again should a node of it be asked for children.
  */
-const LIVE_CHARACTERS = 1_000_000;
+const LIVE_CHARACTERS = 500_000;
 
 /** web-tree-sitter has one runtime per process and fills only the object of the first `init`: later engines share it. */
 let runtime: Promise<CursorModule> | undefined;
@@ -190,13 +190,14 @@ export async function createParser(grammars: Grammars, share = 1): Promise<Pytho
     let hasErrors = first.rootNode.hasError;
     const nodeCount = first.rootNode.descendantCount;
     const bodies = new Map(without.map((body) => [body.start, body]));
+    const weight = without.reduce((left, { from, to }) => left - (to - from), text.length);
     /** What is given to the parser, once a part of it is. */
     let parsed: string | null = null;
     let lineStarts: number[] | null = null;
 
     const treeNow = (): Tree => {
       if (tree) live.get(file);
-      else live.set(file, file, text.length);
+      else live.set(file, file, weight);
       return (tree ??= grow(path, text, null, without));
     };
 
@@ -208,6 +209,8 @@ export async function createParser(grammars: Grammars, share = 1): Promise<Pytho
      * when asked for, so that a function that nobody evaluates costs nothing.
      */
     function childrenAt(parent: TreeNode, index: number): readonly Node[] {
+      // A function alone, rather than all that its tree had beside it.
+      if (!tree && index > 0 && without.length > 0) return childrenIn(parent, { start: parent.start, to: parent.end });
       const address = addressOf(treeNow());
       module._ts_tree_root_node_wasm(address);
       module._ts_tree_cursor_new_wasm(address);
@@ -218,7 +221,7 @@ export async function createParser(grammars: Grammars, share = 1): Promise<Pytho
     }
 
     /** The function is the first statement of a text that begins with it. */
-    function childrenIn(parent: TreeNode, { start, to }: Body): readonly Node[] {
+    function childrenIn(parent: TreeNode, { start, to }: Pick<Body, 'start' | 'to'>): readonly Node[] {
       const part = parseRanges(path, (parsed ??= withoutLongComments(text)), [[start, to]]);
       hasErrors ||= part.rootNode.hasError;
       const address = addressOf(part);
@@ -324,7 +327,7 @@ export async function createParser(grammars: Grammars, share = 1): Promise<Pytho
     };
     const newRoot = (): Node => new TreeNode('module', null, 0, text.length, null, 0, false, file, null);
     let root = newRoot();
-    live.set(file, file, text.length);
+    live.set(file, file, weight);
     return file;
   }
 

@@ -84,8 +84,16 @@ function check(parser: PythonParser, text: string): void {
   const parts = parser.parse('a.py', text);
   assert.deepEqual(flatten(parts.root), flatten(whole.root));
   assert.equal(parts.root.broken, whole.root.broken);
-  whole.close();
   parts.close();
+  // As it goes where there is no room for its tree any more: once what stands around the functions has been looked at, and before.
+  for (const isLookedAt of [true, false]) {
+    const closed = parser.parse('a.py', text);
+    if (isLookedAt) assert.ok(closed.root.children.length >= 0);
+    closed.close();
+    assert.deepEqual(flatten(closed.root), flatten(whole.root));
+    closed.close();
+  }
+  whole.close();
 }
 
 describe('bodies of functions', () => {
