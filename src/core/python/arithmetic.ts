@@ -24,7 +24,8 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
 };
 
 /** `a op b` for evaluated operands; also what an augmented assignment computes. */
-export function arithmetic(a: Value, b: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
+export function arithmetic(first: Value, second: Value, operator: string, node: Node, frame: Frame, run: Run): Value {
+  const [a, b] = [orNumber(first), orNumber(second)];
   // `dim % len(x.shape)` of an unknown rank: the same axis, counted from the back.
   const isAxis = operator === '%' && a.kind === 'int' && b.kind === 'int' && b.dim === null;
   if (isAxis && (valueOf(a.dim) ?? 0) < 0) return a;
@@ -69,6 +70,10 @@ export function arithmetic(a: Value, b: Value, operator: string, node: Node, fra
   if (!row) return pointwise([left, right], place, operator);
   return applyOperator({ operator: row, args: args(left, right), node, frame, run, layer: null });
 }
+
+/** What keeps a division from that by zero, `config.rms_norm_eps`. */
+const orNumber = (value: Value): Value =>
+  value.kind === 'unknown' && /(^|[._])eps(ilon)?$/.test(value.label) ? NUMBER : value;
 
 /** `self.pos`, perhaps of another type or on another device: `self.pos.to(x.device)`. */
 function isOwnAttribute(node: Node): boolean {

@@ -86,10 +86,10 @@ class ServedRMSNorm(nn.Module):
         return self.weight * (x * torch.rsqrt(variance + self.eps))
 
 class Perceiver(nn.Module):
-    def __init__(self, prefix, weights, d):
+    def __init__(self, prefix, config, weights, d):
         super().__init__()
         self.latents = weights.get_tensor(f'{prefix}.latents')
-        self.norm = ServedRMSNorm(prefix, weights, 1e-5)
+        self.norm = ServedRMSNorm(prefix, weights, config.text_config.rms_norm_eps)
         self.other = nn.LayerNorm.load(prefix=prefix, weights=weights, eps=1e-5)
         self.fc = nn.Linear(d, d)
     def forward(self, context):
