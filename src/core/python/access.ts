@@ -44,7 +44,7 @@ export function asTensor(value: Value, run: Run): Tensor | null {
       const index = indexByName(value.label, run);
       const content = /mask/i.test(value.label)
         ? 'mask'
-        : /(^|[._])(\w*_ids?|ids)$/.test(value.label)
+        : /(^|[._])(\w*_ids?|ids|(\w*_)?idx)$/.test(value.label)
           ? 'index'
           : 'data';
       return tensor(UNKNOWN_SHAPE, { id: value.id, storage: value.id, label: value.label, index, content });

@@ -1,6 +1,14 @@
 import { idioms } from './idioms';
 
 idioms('idioms that are no copies', {
+  'positions that are copied, and what is computed of them': `
+module Refine(d):
+    self.embed = nn.Linear(d + 1, d)
+    def forward(self, pair, idx):
+        idx = torch.cat([idx, idx])
+        apart = torch.log(torch.abs(idx[:, None, :] - idx[:, :, None]) + 1.0)
+        return self.embed(torch.cat((pair, apart.unsqueeze(-1)), dim=-1))
+`,
   'what is written for a type checker and never runs': `
 from typing import TYPE_CHECKING
 fc = nn.Linear(8, 8)
