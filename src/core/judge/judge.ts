@@ -31,6 +31,7 @@ import type { LinearForm, Match, PathStep, ReplicaFact, RuleCode } from './match
 import { type DimNames, namesAt } from './names';
 import { mayBeMiniBatch, meetsOtherEnd, meetsOwnMatrix } from './picked-rows';
 import { isProjectedSum } from './projected';
+import { createWays } from './ways';
 import { contractedSize, workOf } from './work';
 
 export interface Judge {
@@ -38,9 +39,6 @@ export interface Judge {
   /** `names`: what the source calls a dimension's symbol. */
   matches(bindings: Readonly<Record<string, number>>, names: DimNames): readonly Match[];
 }
-
-/** More ways than this make no condition that is worth a word. */
-const MAX_WAYS = 16;
 
 /** Columns below which a copied block is hardly worth a product of its own: coordinates, a time, a flag. */
 const NARROW = 5;
@@ -60,8 +58,7 @@ interface Candidate {
 
 export function createJudge(): Judge {
   const byOrigin = new Map<string, Candidate>();
-  /** The conditions of every way from an origin to a product. */
-  const ways = new Map<string, readonly (readonly string[])[]>();
+  const ways = createWays();
   const advised = new Map<Node, SinkEvent>();
   return {
     collect(event) {
@@ -83,16 +80,13 @@ export function createJudge(): Judge {
           };
           const before = byOrigin.get(key);
           if (!before || better(candidate, before)) byOrigin.set(key, candidate);
-          const way = wayKey(key, candidate);
-          const known = ways.get(way) ?? [];
-          const all = [...when, ...inner];
-          if (known.length < MAX_WAYS && !known.some((way) => isSame(way, all))) ways.set(way, [...known, all]);
+          ways.add(key, candidate);
         }
       }
     },
     matches: (bindings, names) =>
       [
-        ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.get(wayKey(key, c)) ?? [], bindings, names) ?? []),
+        ...[...byOrigin].flatMap(([key, c]) => matchOf(c, ways.of(key, c), bindings, names) ?? []),
         ...[...advised.values()].flatMap(
           (event) => adviceMatch(event, sizer(event.node, bindings, names), bindings) ?? [],
         ),
@@ -105,10 +99,6 @@ export function createJudge(): Judge {
       ),
   };
 }
-
-/** What is said of a copy as a part of something else is said under the conditions of those ways alone. */
-const wayKey = (origin: string, { hit: { via }, materialized }: Candidate): string =>
-  `${origin}:${materialized}:${via === 'block'}`;
 
 const rank = ({ event, hit, materialized, when, guarded }: Candidate): number => {
   const isPart = isPartOfActivations(event, hit);
@@ -162,9 +152,6 @@ function conditionsOf(event: SinkEvent, hit: SinkHit): Pick<Candidate, 'when' | 
 
 const isGuarded = ({ node, frame }: SinkEvent): boolean =>
   standing(frame.state.path.map(conditionText), [node]).length > 0;
-
-const isSame = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((text, i) => text === b[i]);
 
 function isLocal(event: SinkEvent, hit: SinkHit): boolean {
   const origin = nodeAt(hit.replica.origin);

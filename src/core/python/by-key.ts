@@ -5,8 +5,9 @@ import { layerName } from './layers';
 import type { ClassModel } from './model';
 import { producesReplicas } from './producers';
 import type { Frame } from './run';
+import { unknown } from './state';
 import { type Node, textOf } from './syntax';
-import type { Value } from './value';
+import type { Condition, Value } from './value';
 
 /** Under this key stands what is stored under keys that are not known. */
 export const ANY_KEY = '*';
@@ -27,6 +28,26 @@ export function another(value: Value, key: string | null): Value {
   if (value.kind !== 'tensor') return value;
   const id = freshId();
   return { ...value, id, storage: id, label: key ?? value.label };
+}
+
+/**
+ * What was stored by a branch that compared the key, and is read, under a key of that name, on one that compares it, too: whether the
+ * one comes with the other is not known.
+ */
+export function storedElsewhere(value: Value, index: Node | undefined, frame: Frame): Value {
+  if (value.kind !== 'union' || index?.kind !== 'identifier') return value;
+  const compared = new RegExp(`(?<![.\\w])${textOf(index)} (==|!=|in|not in) |(==|!=) ${textOf(index)}(?![.\\w])`);
+  const { path } = frame.state;
+  const asks = ({ text }: Condition): boolean => compared.test(text);
+  if (!path.some(asks)) return value;
+  return {
+    ...value,
+    options: value.options.map((one) =>
+      one.when.some((when) => asks(when) && !path.some(({ key }) => key === when.key))
+        ? { ...one, value: unknown() }
+        : one,
+    ),
+  };
 }
 
 /**

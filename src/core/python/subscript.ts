@@ -6,7 +6,7 @@ import type { Place, Replica, Tensor } from '../tensor/value';
 import { applyView, narrow, select, unsqueeze } from '../tensor/views';
 import { asDim, asNumber, asString, asTensor, placeOf } from './access';
 import { templateOf } from './builtins';
-import { ANY_KEY, another, oneOf, oneOfModules } from './by-key';
+import { ANY_KEY, another, oneOf, oneOfModules, storedElsewhere } from './by-key';
 import { MODULES } from './containers';
 import { gathered, gatheredAlongEdges, joinsBothEnds, named } from './gather';
 import type { Frame, Run } from './run';
@@ -27,11 +27,12 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
       if (item?.kind === 'list') return sequence(item.items, item.open, only, frame, run);
       if (item?.kind === 'dict' && only) {
         const at = run.evaluate(only, frame);
-        if (at.kind === 'unknown' && at.id === item.last) return item.entries.get(ANY_KEY) ?? unknown();
+        if (at.kind === 'unknown' && at.id === item.last)
+          return storedElsewhere(item.entries.get(ANY_KEY) ?? unknown(), only, frame);
         const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
         const found = key !== null ? item.entries.get(key) : oneOf(item, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? (any && another(any, key)) ?? oneOfModules(item, only, frame) ?? unknown();
+        return found ?? (any && another(storedElsewhere(any, only, frame), key)) ?? oneOfModules(item, only, frame) ?? unknown();
       }
       return unknown();
     }

@@ -389,3 +389,35 @@ ${body.map((line) => `        ${line}\n`).join('')}`;
   check('is multiplied on the other arm', [branch, '    return item', 'else:', '    return self.fc(self.join(user, item))'], /`self\.fc`;/); // prettier-ignore
   check('is made in two places, multiplied in one', ['y = self.join(user, item)', branch, '    x = self.join(user, item)', '    return self.fc(x)', 'return y'], /`self\.fc` \(on some paths\);/); // prettier-ignore
 });
+
+describe('a copied token that a layer takes out of all rows', () => {
+  const check = (title: string, made: string, expected: RegExp): void => {
+    it(title, async () => {
+      const text = `${HEAD}
+class Sub(nn.Module):
+    def __init__(self, d, e):
+        super().__init__()
+        self.fc = ${made}
+
+    def forward(self, x):
+        token, x = x[:, :1], x[:, 1:]
+        return torch.cat((self.fc(token), x), dim=1)
+
+class Model(nn.Module):
+    def __init__(self, d, e):
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(1, 1, d))
+        self.sub = Sub(d, e)
+        self.kv = nn.Linear(d, e)
+
+    def forward(self, x):
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), dim=1)
+        return self.sub(x), self.kv(x)
+`;
+      const [first] = await findingsOf(text);
+      assert.match(first?.message ?? 'no finding', expected);
+    });
+  };
+  check('comes to it always', 'nn.Linear(d, e)', /`self\.fc`, which/);
+  check('comes to it sometimes, though all rows come to another layer', 'nn.Linear(d, e) if d != e else nn.Identity()', /`self\.fc` \(on some paths\), which/); // prettier-ignore
+});

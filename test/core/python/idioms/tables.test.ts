@@ -180,3 +180,34 @@ class Net(nn.Module):
       { files: { read: (path) => FILES[path] } },
     ).then(() => undefined));
 });
+
+const BRANCHES = (stored: string, read: string): string => `
+module Net(d):
+    self.fc = nn.Linear(d, d)
+    def forward(self, samples, kinds, n):
+        kinds = [kind for kind in kinds if kind in samples]
+        rows = {}
+        for kind in kinds:
+            x = samples[kind]
+${stored}
+        out = {}
+        for kind in kinds:
+            if ${read}:
+                out[kind] = rows[kind].sum(0)
+            else:
+                out[kind] = self.fc(rows[kind])  #= fc
+        return out
+`;
+const COPIED = 'x.repeat_interleave(n, dim=0)';
+const choice = (test: string, yes: string): string => `
+            if ${test}:
+                rows[kind] = ${yes}
+            else:
+                rows[kind] = x`;
+
+idioms('tensors that a loop keeps by its variable', {
+  'come to where another loop reads them': BRANCHES(`            rows[kind] = ${COPIED}  #! IKB102 -> fc`, "kind == 'video'"), // prettier-ignore
+  'also from a branch that did not compare it': BRANCHES(choice('n > 1', `${COPIED}  #! IKB102 -> fc`), "kind in ('audio', 'video')"), // prettier-ignore
+  'and where no branch compares it': BRANCHES(choice("kind == 'video'", `${COPIED}  #! IKB102 -> fc`), 'n > 2'),
+  'perhaps not from a branch that compared it, to one that does': BRANCHES(choice("kind == 'video'", COPIED), "kind in ('audio', 'video')"), // prettier-ignore
+});
