@@ -181,6 +181,8 @@ function setAttribute(target: Node, value: Value, frame: Frame, run: Run): void 
   if (value.kind === 'int') nameSymbol(value.dim, textOf(name), target, run);
   const item = owner.kind === 'ref' ? frame.state.heap.get(owner.id) : null;
   if (owner.kind === 'ref' && item?.kind === 'object') {
+    // All of them are copied.
+    if (!run.step(item.attributes.size >> 7)) return;
     const isCopy = frame.building && carries(value, frame, run);
     const stays = isCopy ? kept(value) : value;
     const listed = isCopy && value.kind === 'ref' ? frame.state.heap.get(value.id) : undefined;

@@ -126,8 +126,9 @@ export function evaluateFile(
     sibling: (name, file) => project.sibling(name, file),
     method: (model, name) => project.method(model, name),
     stub: (model) => project.stub(model),
-    step() {
-      if (++steps <= (aside ? MAX_STEPS_ELSEWHERE : MAX_STEPS)) return true;
+    step(count = 1) {
+      steps += count;
+      if (steps <= (aside ? MAX_STEPS_ELSEWHERE : MAX_STEPS)) return true;
       if (!exhausted && entry && !aside)
         evaluation.onNote(entry, 'analysis of this function stopped: it is too large to be followed to its end');
       exhausted = true;

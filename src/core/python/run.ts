@@ -134,8 +134,8 @@ export interface Run {
   method(model: ClassModel, name: string): FunctionModel | null;
   /** See `Project.stub`. */
   stub(model: FunctionModel): FunctionModel | null;
-  /** False when the budget is spent. */
-  step(): boolean;
+  /** False when the budget is spent. `count`: of what takes as long as so many steps, one unless it is told. */
+  step(count?: number): boolean;
   /** Names of index tensors that comments declare many-to-one. */
   readonly manyToOne: ReadonlySet<string>;
   /** `edge_label_index` holds the seeds of a batch, see `LOADS_SEEDS` of index-names.ts. */

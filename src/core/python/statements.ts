@@ -219,6 +219,8 @@ function runArms(arms: readonly Arm[], frame: Frame, run: Run): Flow {
   const truth = test && truthOf(test, frame, run);
   if (truth === true) return runBlock(arm.body, frame, run);
   if (truth === false) return runArms(rest, frame, run);
+  // A chain of thousands of arms asks each of them of all before it.
+  if (!run.step(frame.state.path.length >> 6)) return 'next';
   const known = decidedBy(frame.state.path, condition);
   if (known !== null) return known ? runBlock(arm.body, frame, run) : runArms(rest, frame, run);
   const whole = frame.state;

@@ -69,12 +69,15 @@ function writeBehind({ path, holds, at: since }: Alias, sink: Node, scope: Node,
   const loops = loopsAround(sink);
   const isLater = (node: Node): boolean => node.start >= sink.end || isTargetAround(node, sink);
   /** It is another tensor by then. */
+  const bindings = all.filter(
+    (one) =>
+      isBinding(one) &&
+      one.parent?.kind !== 'augmented_assignment' &&
+      !(isAlias && (one.start <= since || isShared(one))),
+  );
   const isBoundAgain = (at: Node): boolean =>
-    all.some(
+    bindings.some(
       (one) =>
-        isBinding(one) &&
-        one.parent?.kind !== 'augmented_assignment' &&
-        !(isAlias && (one.start <= since || isShared(one))) &&
         (isLater(one) || (!isLater(at) && loops.some((loop) => within(loop, one)))) &&
         (one.start < at.start || isTargetAround(one, sink)) &&
         dominates(statementOf(one), statementOf(at)),
@@ -89,13 +92,14 @@ function writeBehind({ path, holds, at: since }: Alias, sink: Node, scope: Node,
         isAfter(one) && overlap(pathOf(one), path) && !(isAlias && isRebound(one, path, holds)) && !isBoundAgain(one),
     );
   if (written) return written;
+  const uses = all.filter((name) => overlap(pathOf(name), path));
   const call = calls.find((one) => {
     if (one.node.start < sink.end) return false;
     const spread = one.splat ? (childOf(one.node, 'arguments')?.children ?? []).filter(isSplat) : [];
     const given = [...(one.receiver ? [one.receiver] : []), ...one.positional, ...one.keywords.values(), ...spread];
-    const named = all.some(
+    const named = uses.some(
       (name) =>
-        overlap(pathOf(name), path) &&
+        within(one.node, name) &&
         given.some((argument) => within(argument, name) && (argument === one.receiver || writesInto(one, argument))),
     );
     const own = path.startsWith('self.') && doingsOf(one).sets.has(path.split('.')[1] ?? '');

@@ -16,8 +16,17 @@ export interface Call {
   readonly splat: boolean;
 }
 
+/** A call of thousands of arguments is asked for from each of them. */
+const calls = new WeakMap<Node, Call | null>();
+
 export function callOf(node: Node): Call | null {
   if (node.kind !== 'call') return null;
+  let call = calls.get(node);
+  if (call === undefined) calls.set(node, (call = readCall(node)));
+  return call;
+}
+
+function readCall(node: Node): Call | null {
   const callee = childOf(node, 'function');
   const args = childOf(node, 'arguments');
   if (!callee || args?.kind !== 'argument_list') return null;

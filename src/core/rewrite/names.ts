@@ -140,25 +140,48 @@ export function isMutation(occurrence: Node): boolean {
     if (target.parent?.kind === 'delete_statement') return true;
     if (target.field === 'left' && target.parent?.kind === 'assignment') return true;
   }
-  for (let inner = occurrence.parent; inner && inner.start >= statementOf(occurrence).start; inner = inner.parent) {
-    const call = callOf(inner);
-    if (!call) continue;
-    const method = call.method;
-    if (isInPlace(call.name, method)) return true;
-    const made = call.callee.kind === 'call' ? callOf(call.callee) : null;
-    if (made && (isInPlaceModule(made) || getsInPlace(made))) return true;
-    // `map(torch.relu_, [x])`
-    if (call.positional.some((given) => /^([\w.]*\.)?[a-z]\w*[a-z0-9]_$/.test(textOf(given)))) return true;
-    const inplace = call.keywords.get('inplace');
-    if (inplace && textOf(inplace) !== 'False') return true;
-    const place = INPLACE_POSITION.get(method);
-    const positional = place !== undefined ? call.positional[place] : undefined;
-    if (positional && textOf(positional) !== 'False' && /^(torch|F|nn)\b/.test(call.name)) return true;
-    const out = call.keywords.get('out');
-    if (out && out.start <= occurrence.start && occurrence.end <= out.end) return true;
-    if (call.name === 'setattr' || call.name === 'exec') return true;
+  return isWrittenAround(occurrence);
+}
+
+/** A statement may hold thousands of names: what stands around them is looked at once. */
+const writtenAround = new WeakMap<Node, boolean>();
+
+/** Does a call around the node, within its statement, write into what it is given? */
+function isWrittenAround(node: Node): boolean {
+  const passed: Node[] = [];
+  let found = false;
+  for (
+    let at = node;
+    !found && at.parent && at.parent.kind !== 'block' && at.parent.kind !== 'module';
+    at = at.parent
+  ) {
+    const known = writtenAround.get(at);
+    found = known ?? (isOut(at) || writesArguments(at.parent));
+    if (known !== undefined) break;
+    passed.push(at);
   }
-  return false;
+  for (const one of passed) writtenAround.set(one, found);
+  return found;
+}
+
+/** `x` of `f(.., out=x)` */
+const isOut = ({ parent, field }: Node): boolean =>
+  parent?.kind === 'keyword_argument' && field === 'value' && textOf(childOf(parent, 'name') ?? parent) === 'out';
+
+function writesArguments(node: Node): boolean {
+  const call = callOf(node);
+  if (!call) return false;
+  const { name, method, callee, positional, keywords } = call;
+  if (isInPlace(name, method) || name === 'setattr' || name === 'exec') return true;
+  const made = callee.kind === 'call' ? callOf(callee) : null;
+  if (made && (isInPlaceModule(made) || getsInPlace(made))) return true;
+  // `map(torch.relu_, [x])`
+  if (positional.some((given) => /^([\w.]*\.)?[a-z]\w*[a-z0-9]_$/.test(textOf(given)))) return true;
+  const inplace = keywords.get('inplace');
+  if (inplace && textOf(inplace) !== 'False') return true;
+  const place = INPLACE_POSITION.get(method);
+  const flag = place !== undefined ? positional[place] : undefined;
+  return flag !== undefined && textOf(flag) !== 'False' && /^(torch|F|nn)\b/.test(name);
 }
 
 export const loopsAround = (node: Node): readonly Node[] => {

@@ -1,5 +1,5 @@
 /** Concatenation: which maps survive, and the linear form that it builds. */
-import { type Dim, add, equal, isOne } from './dim';
+import { type Dim, equal, isOne, sum } from './dim';
 import { joined, mapReplicas, mergeContent, sameMap, sameReplica, widest, writtenAt } from './pointwise';
 import {
   NO_INDEX,
@@ -49,7 +49,7 @@ export function concatenate(values: readonly Tensor[], dim: number, place: Place
       blocks.push({ width, terms: [{ coefficient: 1, factors: [atom] }], place: value.place ?? place });
     }
   }
-  const total = blocks.reduce<Dim>((sum, block) => add(sum, block.width), []);
+  const total = sum(blocks.map(({ width }) => width));
   const content = mergeContent(values);
   const sure = rank !== null && values[0] && rankOf(values[0].shape) === null ? values.filter(carriesReplica) : [];
   const shape = concatShape(ranked, sure, axis, total, mark);

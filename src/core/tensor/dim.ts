@@ -37,6 +37,11 @@ export function add(a: Dim, b: Dim): Dim {
   return a && b && normal([...a, ...b]);
 }
 
+/** The sum of all, `null` as soon as one is unknown. */
+export function sum(dims: readonly Dim[]): Dim {
+  return dims.includes(null) ? null : normal(dims.flatMap((dim) => dim ?? []));
+}
+
 export function scale(a: Dim, factor: number): Dim {
   return a && normal(a.map((m) => ({ coef: m.coef * factor, symbols: m.symbols })));
 }
