@@ -32,7 +32,12 @@ export function subscript(base: Value, node: Node, frame: Frame, run: Run): Valu
         const key = asString(at) ?? (item.tag === MODULES ? templateOf(only) : null);
         const found = key !== null ? item.entries.get(key) : oneOf(item, only);
         const any = key !== null || item.entries.size === 1 ? item.entries.get(ANY_KEY) : undefined;
-        return found ?? (any && another(storedElsewhere(any, only, frame), key)) ?? oneOfModules(item, only, frame) ?? unknown();
+        return (
+          found ??
+          (any && another(storedElsewhere(any, only, frame), key)) ??
+          oneOfModules(item, only, frame) ??
+          unknown()
+        );
       }
       return unknown();
     }
