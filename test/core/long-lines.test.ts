@@ -1,6 +1,7 @@
 /** Lines of thousands of names: what is asked of each name must not look at all of them again. */
 import assert from 'node:assert/strict';
 import type { Engine } from '../../src/core/engine';
+import { basesIn } from '../../src/core/python/producers';
 import { engineForTests } from './check';
 
 /** Far above what any of them takes, and below what they take when the time grows with the square. */
@@ -93,4 +94,10 @@ describe('a line of thousands of names', () => {
         // Silence has a reason, or there is a return in front of the product.
         assert.ok(findings.length > 0 || notes.length > 0 || broken !== undefined, 'silence');
       });
+});
+
+it('bases of a class are read in time that grows with its line', function () {
+  this.timeout(PATIENCE / 5);
+  assert.deepEqual(basesIn('class A(B[C, D], E[F[G]]):').get('A'), ['B', 'E']);
+  assert.equal(basesIn(`class A(${'['.repeat(100_000)}):`).size, 1);
 });

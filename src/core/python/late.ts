@@ -53,7 +53,7 @@ const EDGES = /\bedge_(index|list)\b|\b_?indices\(\)/;
  */
 export function setterOf({ methods }: ClassModel, name: string, use: Node): FunctionModel | null {
   if (use.field !== 'subscript' || use.parent?.kind !== 'subscript') return null;
-  const set = new RegExp(`\\bself\\.${name}\\s*(?:=(?!=)|,[^=\\n()]*=(?!=)|\\[)`);
+  const set = new RegExp(`\\bself\\.${name}\\s*(?:=(?!=)|,[^=\\n()]{0,200}=(?!=)|\\[)`);
   const [only, ...more] = [...methods.values()].filter(({ node }) => set.test(textOf(node)));
   return only && more.length === 0 && EDGES.test(textOf(only.node)) ? only : null;
 }

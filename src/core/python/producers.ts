@@ -87,7 +87,7 @@ export const basesIn = (text: string): ReadonlyMap<string, readonly string[]> =>
 /** Of `Base[T]` the class. */
 const namesOf = (bases: string): readonly string[] =>
   bases
-    .replace(/\[[^\]]*\]+/g, '')
+    .replace(/\[[^\]]{0,200}\]+/g, '')
     .split(',')
     .map((b) => b.trim());
 
